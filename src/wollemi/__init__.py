@@ -138,7 +138,7 @@ __all__ = [
     "write",
 ]
 
-#: By module the names that are imported from it when they are first used. Type checkers and editors
+#: Modules, and the names that are imported from them at the first use. Type checkers and editors
 #: see the same names under `if TYPE_CHECKING`.
 _SOURCES = {
     "": "distributed extend graph linalg loggers masks preconditioners reorder solvers sparse stop",
@@ -172,7 +172,7 @@ if not TYPE_CHECKING:
     _find, __dir__ = _deferred_names(__name__, _SOURCES, ("linalg", "sparse"))
 
     def __getattr__(name):
-        """Import the object of a name; the version is read from the disk."""
+        """Import the object with the given name; the version is read from the disk."""
         if name == "__version__":
             from importlib.metadata import version
 

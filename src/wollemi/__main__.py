@@ -1,4 +1,4 @@
-"""``python -m wollemi`` is the command ``wollemi``."""
+"""``python -m wollemi`` runs the command ``wollemi``."""
 
 from .cli import main
 

@@ -1,8 +1,8 @@
-"""Registration of operands: tensors, arrays of JAX, graphs, batches, operators of other libraries.
+"""Register operand types: tensors, JAX arrays, graphs, batches, operators of other libraries.
 
 ``import wollemi`` runs this file. It registers functions that recognize an operand by its
-attributes and import its handler, so no other library and no handler is imported before the first
-operand of its kind arrives.
+attributes and then import its handler, so neither another library nor a handler is imported before
+the first operand of its type arrives.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from .core import libraries
 
 
 def is_sparse_tensor(operand: Any) -> bool:
-    """Return whether an operand is a sparse tensor of PyTorch."""
+    """Return whether an operand is a sparse PyTorch tensor."""
     return str(getattr(operand, "layout", "")).startswith("torch.sparse")
 
 
@@ -22,23 +22,23 @@ def is_jax_sparse(operand: Any) -> bool:
     return type(operand).__name__ in ("BCOO", "BCSR") and hasattr(operand, "n_batch")
 
 
-#: The attributes of PyTorch Geometric's ``EdgeIndex``, and of graphs of DGL.
+#: Attributes that identify PyTorch Geometric's ``EdgeIndex`` and DGL's graphs.
 _EDGE_INDEX = ("sparse_size", "sort_order", "is_undirected")
 _DGL = ("canonical_etypes", "edges", "num_src_nodes")
 
 
 def is_edge_index(operand: Any) -> bool:
-    """Return whether an operand is PyTorch Geometric's list of edges, of shape (2, edges)."""
+    """Return whether an operand is PyTorch Geometric's edge list, of shape (2, edges)."""
     return all(hasattr(operand, name) for name in _EDGE_INDEX)
 
 
 def is_dgl_graph(operand: Any) -> bool:
-    """Return whether an operand is a graph of DGL."""
+    """Return whether an operand is a DGL graph."""
     return all(hasattr(operand, name) for name in _DGL)
 
 
 def is_graph(operand: Any) -> bool:
-    """Return whether an operand is a graph of another library."""
+    """Return whether an operand is a graph object of another library."""
     return is_edge_index(operand) or is_dgl_graph(operand)
 
 

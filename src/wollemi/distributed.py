@@ -1,4 +1,4 @@
-"""Groups of executors: several devices of one process, or the ranks of MPI."""
+"""Groups of executors: several devices of one process, or MPI ranks."""
 
 from .core.distributed import (
     Csr,

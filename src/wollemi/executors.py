@@ -1,4 +1,4 @@
-"""The executors by class name; each loads its backend when it is called, not before."""
+"""The executors by class name; calling one of them loads its backend."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from .core.registry import backend
 
 
 def ReferenceExecutor() -> Executor:
-    """Return the executor that defines correct results: NumPy, one step after the other."""
+    """Return the executor that defines correct results: NumPy, one operation at a time."""
     return backend("reference").make("")
 
 
@@ -17,7 +17,7 @@ def OmpExecutor(threads: int | None = None) -> Executor:
     Parameters
     ----------
     threads : int, optional
-        How many; all cores that this process may use by default.
+        The number of threads; by default, all cores that this process may use.
 
     Examples
     --------
@@ -34,7 +34,7 @@ def CudaExecutor(device: int = 0) -> Executor:
     Raises
     ------
     ExecutorUnavailable
-        If there is none, or its driver is missing; says how to install it.
+        If there is none, or if its driver is missing; the message says how to install it.
     """
     return backend("cuda").make(str(device))
 
@@ -45,7 +45,7 @@ def HipExecutor(device: int = 0) -> Executor:
     Raises
     ------
     ExecutorUnavailable
-        If there is none, or its driver is missing; says how to install it.
+        If there is none, or if its driver is missing; the message says how to install it.
     """
     return backend("hip").make(str(device))
 
@@ -61,6 +61,6 @@ def DpcppExecutor(device: str = "default") -> Executor:
     Raises
     ------
     ExecutorUnavailable
-        If there is none, or its driver is missing; says how to install it.
+        If there is none, or if its driver is missing; the message says how to install it.
     """
     return backend("dpcpp").make("" if device == "default" else device)

@@ -1,7 +1,7 @@
-"""Names for authors of solvers, preconditioners, formats, kernels, algorithms and backends.
+"""The names for authors of solvers, preconditioners, formats, kernels, algorithms and backends.
 
-The classes to derive from are ``wl.LinOp``, ``wl.Matrix``, ``wl.Executor``,
-``wl.solvers.KrylovSolver`` and ``wl.preconditioners.Preconditioner``. This module has the rest.
+The base classes are ``wl.LinOp``, ``wl.Matrix``, ``wl.Executor``, ``wl.solvers.KrylovSolver`` and
+``wl.preconditioners.Preconditioner``. This module has all other names.
 """
 
 from .backends.reference import ReferenceExecutor

@@ -1,7 +1,7 @@
-"""Graphs: patterns of lists of edges, and messages along edges with gradients.
+"""Graphs: patterns from edge lists, and messages along edges with gradients.
 
-:func:`from_edges` takes arrays and tensors. The other functions take tensors of PyTorch, which is
-imported when they are called.
+:func:`from_edges` takes arrays and tensors. The other functions take PyTorch tensors; they import
+PyTorch when they are called.
 """
 
 from typing import Any
@@ -18,7 +18,7 @@ def _of_tensors() -> Any:
 
 
 def batch(graphs: list[Graph]) -> Graph:
-    """Return graphs of tensors as one: blocks of a diagonal."""
+    """Return several graphs of tensors as one block-diagonal graph."""
     made: Graph = _of_tensors().batch(graphs)
     return made
 
@@ -26,9 +26,9 @@ def batch(graphs: list[Graph]) -> Graph:
 def additive_attention(
     graph: Any, target: Any, source: Any, x: Any, *, negative_slope: float = 0.2
 ) -> Any:
-    """Return a node's sum over the sources of its edges, weighted by sums of two numbers.
+    """Return the sum over the sources of each node's edges, weighted by softmax of additive scores.
 
-    The arguments are described in :func:`wollemi.learning.tensor_graphs.additive_attention`.
+    For the arguments, see :func:`wollemi.learning.tensor_graphs.additive_attention`.
     """
     given = graph, target, source, x
     return _of_tensors().additive_attention(*given, negative_slope=negative_slope)
@@ -37,15 +37,15 @@ def additive_attention(
 def edge_softmax(graph: Any, scores: Any) -> Any:
     """Return the softmax over the edges that end at the same node.
 
-    The arguments are described in :func:`wollemi.learning.tensor_graphs.edge_softmax`.
+    For the arguments, see :func:`wollemi.learning.tensor_graphs.edge_softmax`.
     """
     return _of_tensors().edge_softmax(graph, scores)
 
 
 def gspmm(graph: Any, op: str, reduce_op: str, lhs_data: Any = None, rhs_data: Any = None) -> Any:
-    """Return the aggregate of the messages along the incoming edges of every node.
+    """Aggregate the messages along the incoming edges of every node.
 
-    The arguments are described in :func:`wollemi.learning.tensor_graphs.gspmm`.
+    For the arguments, see :func:`wollemi.learning.tensor_graphs.gspmm`.
     """
     return _of_tensors().gspmm(graph, op, reduce_op, lhs_data, rhs_data)
 
@@ -58,8 +58,8 @@ def gsddmm(
     lhs_target: str = "u",
     rhs_target: str = "v",
 ) -> Any:
-    """Return one message an edge, made from the features of its ends or of the edge.
+    """Return one message per edge, computed from the features of its ends or of the edge.
 
-    The arguments are described in :func:`wollemi.learning.tensor_graphs.gsddmm`.
+    For the arguments, see :func:`wollemi.learning.tensor_graphs.gsddmm`.
     """
     return _of_tensors().gsddmm(graph, op, lhs_data, rhs_data, lhs_target, rhs_target)

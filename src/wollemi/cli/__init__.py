@@ -1,7 +1,7 @@
 """The command line: ``wollemi info | doctor | solve | kernels | tune | bench``.
 
 Exit status: 0 solved, 1 not converged, 2 bad input, 130 interrupted, 141 closed pipe. Every error
-that the user can repair ends in one line on standard error; a traceback is a defect of wollemi.
+that the user can fix is reported in one line on standard error; a traceback is a defect of wollemi.
 """
 
 from __future__ import annotations
@@ -9,17 +9,17 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-#: The exit status of a shell after Ctrl-C.
+#: The exit status of a command that Ctrl-C interrupted, as in shells.
 INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line and leave with its exit status.
+    """Run the command line and exit with its status.
 
     Parameters
     ----------
     arguments : sequence of str, optional
-        Instead of ``sys.argv[1:]``.
+        The words of the command line; ``sys.argv[1:]`` by default.
 
     Raises
     ------
@@ -27,8 +27,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         Always.
     """
     try:
-        # Here, because the libraries behind the commands take a second to load on a slow disk:
-        # Ctrl-C meanwhile ends as it does later.
+        # Imported here, because the commands' libraries take a second to load from a slow disk:
+        # Ctrl-C during the import then ends the program as it does later.
         from .app import run
     except KeyboardInterrupt:
         print("wollemi: interrupted", file=sys.stderr)

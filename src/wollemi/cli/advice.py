@@ -1,4 +1,4 @@
-"""Words on options and arguments that a command does not have: the ones of the same meaning."""
+"""Suggest the right option or argument where a user gives an unknown one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..core.distributed.mpi import SIZE_VARIABLES
 from ..core.suggest import nearest
 from .console import complain
 
-#: Options of other programs, and parameters in Python, by the options of the commands.
+#: Options of other programs and parameters of Python, by the equivalent options of the commands.
 _SAME = {
     "--out": ("--save", "-o", "--output", "--write", "--solution"),
     "--precond": ("--M", "-M", "--preconditioner", "--prec", "--pc", "--pc_type"),
@@ -28,12 +28,12 @@ _SAME = {
     "--progress": ("--verbose", "-v"),
 }  # fmt: skip
 
-#: A preconditioner or a method in a message for programs in Python, ``M="ic"``.
+#: Matches a preconditioner or a method in a message for Python programs, such as ``M="ic"``.
 _IN_PYTHON = re.compile(r"""\b(M|method)=(["'])([^"']+)\2""")
 
 
 def same_options(name: str, known: Iterable[str]) -> list[str]:
-    """Return the options of a command that mean the same as an option that it does not have.
+    """Return the options of a command that are equivalent to an unknown option.
 
     Parameters
     ----------
@@ -54,12 +54,12 @@ def same_options(name: str, known: Iterable[str]) -> list[str]:
 
 
 def completed(error: Any, known: Iterable[str]) -> None:
-    """Add the options of the same meaning to an error of the parser, and say what files it takes.
+    """Add equivalent options, and the accepted files, to an error of the parser.
 
     Parameters
     ----------
     error : Exception
-        An error of Click, which has several classes of one name.
+        An error of Click, which has several classes with the same name.
     known : iterable of str
         The options of the command.
     """
@@ -79,7 +79,7 @@ def completed(error: Any, known: Iterable[str]) -> None:
 
 
 def as_options(message: str) -> str:
-    """Return a message with options of the command line in place of Python's arguments.
+    """Return a message with Python arguments replaced by command line options.
 
     Examples
     --------
@@ -92,7 +92,7 @@ def as_options(message: str) -> str:
 
 
 def warn_ranks_alone() -> None:
-    """Tell a rank of MPI that it solves the whole system by itself."""
+    """Tell a rank of MPI that it solves the whole system alone."""
     ranks = max(int(os.environ.get(name, "1")) for name in SIZE_VARIABLES)
     if ranks > 1:
         complain(

@@ -1,4 +1,4 @@
-"""The commands, and the messages of their errors."""
+"""The commands, and the reporting of their errors."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from .tune import tune
 
 
 class _Command(typer.core.TyperCommand):
-    """A command with usage of the usual form: ``A [B]``, without braces."""
+    """A command with usage in the usual form ``A [B]``, without braces."""
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Return the words after the name of the command."""
         return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the words after the command; errors name the option that was meant."""
+        """Parse the words after the command; errors suggest the intended option."""
         try:
             return super().parse_args(ctx, args)
         except Exception as error:
@@ -46,7 +46,7 @@ app = typer.Typer(
 )
 for command in (info, doctor, solve, kernels, tune):
     app.command(cls=_Command)(guarded(command))
-# Its arguments, --help among them, belong to the commands of another package.
+# All arguments, even --help, go to the command of another package.
 app.command(
     add_help_option=False,
     context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
@@ -72,7 +72,7 @@ def top(
 
 
 def run(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run a command and leave with its exit status; see :func:`wollemi.cli.main`."""
+    """Run a command and exit with its status; see :func:`wollemi.cli.main`."""
     try:
         app(None if arguments is None else list(arguments), prog_name="wollemi")
     except WollemiError as error:

@@ -1,4 +1,4 @@
-"""Where the commands write to, and how they end."""
+"""Output of the commands, and exit status on interrupts and closed pipes."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ P = ParamSpec("P")
 
 SOLVED, NOT_CONVERGED, BAD_INPUT = 0, 1, 2
 
-#: The exit status of a shell after a closed pipe.
+#: The exit status of a command after a closed pipe, as in shells.
 CLOSED_PIPE = 141
 
-#: Columns of output to a file or a pipe, without a terminal to ask.
+#: Width in columns of output to a file or a pipe.
 WIDTH_WITHOUT_TERMINAL = 110
 
 
 def guarded(command: Callable[P, None]) -> Callable[P, None]:
-    """Return a command that ends with a status of its own on Ctrl-C and on a closed pipe.
+    """Return a command that exits with the proper status on Ctrl-C and on a closed pipe.
 
-    Typer would end with 1 on both, which means that a solve has not converged.
+    Typer would exit with 1 on both, which means that a solve has not converged.
     """
 
     @functools.wraps(command)
@@ -37,7 +37,7 @@ def guarded(command: Callable[P, None]) -> Callable[P, None]:
             try:
                 command(*args, **options)
             finally:
-                sys.stdout.flush()  # here, and not at exit, where no handler catches errors
+                sys.stdout.flush()  # flush here: at exit, no handler would catch the error
         except KeyboardInterrupt:
             complain("interrupted")
             raise typer.Exit(INTERRUPTED) from None
@@ -50,22 +50,22 @@ def guarded(command: Callable[P, None]) -> Callable[P, None]:
 
 
 def console() -> Console:
-    """Return the console of standard output."""
+    """Return the console for standard output."""
     asked = os.environ.get("COLUMNS", "").isdecimal()
     width = None if sys.stdout.isatty() or asked else WIDTH_WITHOUT_TERMINAL
-    # a launcher may give its ranks a terminal of their own, and write to a pipe itself
+    # a launcher may give its ranks a terminal, while it writes to a pipe itself
     plain = not sys.stdout.isatty() or is_rank()
     return _Console(width=width, highlight=False, color_system=None if plain else "auto")
 
 
 class _Console(Console):
-    """A console that leaves a closed pipe to :func:`guarded`; Rich would end with 1."""
+    """A console that leaves closed pipes to :func:`guarded`; Rich would exit with 1."""
 
     def on_broken_pipe(self) -> None:
-        """Go on with the error that is being handled."""
-        raise  # it is called by an except clause
+        """Re-raise the error that is being handled."""
+        raise  # called within an except clause
 
 
 def complain(message: str) -> None:
-    """Print the error in one line on standard error."""
+    """Print an error as one line on standard error."""
     print(f"wollemi: {' '.join(message.split())}", file=sys.stderr)

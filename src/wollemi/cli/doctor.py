@@ -1,4 +1,4 @@
-"""``wollemi doctor``: tests the installation and prints remedies."""
+"""``wollemi doctor``: test the installation and print remedies."""
 
 from __future__ import annotations
 
@@ -31,29 +31,29 @@ MISSING: Final = "not available"
 FAILED: Final = "failed"
 State = Literal["ok", "advice", "not available", "failed"]
 
-#: A product and a solve of this many unknowns show that kernels compile, load and compute.
+#: Unknowns of the test system, which shows that kernels compile, load and compute.
 UNKNOWNS = 400
 RTOL = 1e-8
 
-#: The permitted difference of a product from SciPy's, relative to its largest element: a few
-#: roundings.
+#: Tolerance for the difference between a product and SciPy's, relative to its largest element: a
+#: few roundings.
 TOLERANCE = 64 * float(np.finfo(np.float64).eps)
 
 
-#: The end of the names of checks that solve a system.
+#: The suffix of the names of checks that solve a system.
 _SOLVE = ": solve"
 
 
 @dataclass(frozen=True)
 class Check:
-    """One line of the examination.
+    """The result of one check.
 
     Parameters
     ----------
     name : str
-        The test.
+        The name of the check.
     state : str
-        ``ok``, ``advice`` (it works, and a setting makes it faster), ``not available`` (it needs a
+        ``ok``, ``advice`` (works, but a setting would make it faster), ``not available`` (needs a
         device or a package that this machine lacks) or ``failed``.
     detail : str
         The finding.
@@ -72,7 +72,7 @@ def doctor(
 ) -> None:
     """Check the installation: the cache, and a product and a solve on each executor.
 
-    Exit status: 0 if all that is here works, 1 if something failed.
+    Exit status: 0 if everything that is installed works, 1 if a check failed.
     """
     if as_json:
         checks = list(examine())
@@ -101,7 +101,7 @@ def doctor(
 
 
 def examine() -> Iterator[Check]:
-    """Yield the checks of this machine, one after the other."""
+    """Yield the results of all checks of this machine, one by one."""
     yield _cache_check()
     for line in available_executors():
         if not line.available:
@@ -114,7 +114,7 @@ def examine() -> Iterator[Check]:
 
 
 def _threads_check(policy: str) -> Check:
-    """Say whether idle threads of PyTorch leave the cores to wollemi's."""
+    """Check whether PyTorch's idle threads leave the cores to wollemi's threads."""
     name = "idle threads of PyTorch"
     if policy.lower() == "passive":
         return Check(name, OK, "they sleep: OMP_WAIT_POLICY=passive")
@@ -123,7 +123,7 @@ def _threads_check(policy: str) -> Check:
 
 
 def _cache_check() -> Check:
-    """Say where compiled code is kept; the folder is made if it is not there."""
+    """Check the folder for compiled code; create it if it does not exist."""
     try:
         folder = cache.require_private_root()
     except OSError as error:
@@ -142,14 +142,14 @@ def _tried(name: str, executor: str, body: Callable[[str], str]) -> Check:
         return Check(name, FAILED, str(wrong), remedy)
     except WollemiError as error:
         return Check(name, FAILED, str(error), "repair the cause in the message, and try again")
-    except Exception as error:  # drivers and compilers have errors of their own
+    except Exception as error:  # drivers and compilers raise errors of their own
         remedy = f"{executor} is found and does not work: check its driver and its packages"
         return Check(name, FAILED, f"{type(error).__name__}: {error}", remedy)
     return Check(name, OK, f"{detail}; the first call took {time.perf_counter() - begin:.2g} s")
 
 
 class _WrongResult(Exception):
-    """A computation ended with a result that is not right."""
+    """A computation gave a wrong result."""
 
 
 def _system() -> tuple[sp.csr_array, np.ndarray]:

@@ -1,4 +1,4 @@
-"""``wollemi info``: the available and the missing parts."""
+"""``wollemi info``: show the available and the missing parts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .matrix_info import facts_of_file, matrix_table
 if TYPE_CHECKING:
     from .links import LinkTimes
 
-#: Optional packages: distribution, its use, and the extra to install.
+#: Optional packages: the distribution, its purpose, and the extra that installs it.
 OPTIONAL = (
     (("matplotlib",), "plots", "wollemi[plot]"),
     (("cupy-cuda13x", "cupy-cuda12x", "cupy"), "the cuda executor", "wollemi[cuda]"),
@@ -39,14 +39,14 @@ OPTIONAL = (
 )
 
 
-#: Printed where only the pure wheel, or a checkout that was not built, is installed.
+#: Message for installations without compiled modules: a pure wheel, or a checkout before its build.
 NO_NATIVE_MODULES = (
     "This installation has no native modules: reference (NumPy, slow) is the default executor. "
     "For omp run `pip install .` in a checkout with a C++17 compiler, or install a wheel for this "
     "platform; docs/install.md has the packages of the compiler."
 )
 
-#: Packages that are always there.
+#: Packages that are always installed.
 REQUIRED = ("wollemi", "numpy", "scipy")
 
 
@@ -71,7 +71,7 @@ def info(
         _show_matrix(matrix, as_json)
         return
     times = _link_times() if links else None
-    if times == []:  # the first rank prints
+    if times == []:  # only the first rank prints
         return
     if as_json:
         told = facts() if times is None else {**facts(), "links": [asdict(one) for one in times]}
@@ -89,7 +89,7 @@ def info(
         out.print(f"{NO_NATIVE_MODULES}\n")
     here = {line.name.partition(":")[0] for line in available_executors() if line.available}
     for name, note in backend_notes().items():
-        if name in here:  # a caveat of a backend that cannot run here is of no use
+        if name in here:  # notes about a backend that cannot run here are useless
             out.print(f"{escape(note)}\n")
     out.print(_versions())
 
@@ -103,15 +103,15 @@ def _show_matrix(matrix: Path, as_json: bool) -> None:
 
 
 def facts() -> dict[str, Any]:
-    """Return the content of ``wollemi info``, as values that JSON has.
+    """Return the content of ``wollemi info`` as JSON-compatible values.
 
     Returns
     -------
     dict
-        ``executors``: a list of ``{"name", "available", "device", "memory", "reason"}``, memory in
-        bytes; ``native``, whether compiled modules are installed; ``notes`` by
-        backend; ``versions`` of packages, None where one is not installed;
-        ``python``, ``platform``, and ``cache``, the folder of compiled code.
+        ``executors``: a list of ``{"name", "available", "device", "memory", "reason"}``, with
+        memory in bytes; ``native``: whether compiled modules are installed; ``notes`` by backend;
+        ``versions`` of packages, None if a package is not installed; ``python``; ``platform``; and
+        ``cache``: the folder of compiled code.
     """
     packages = {name: _installed(name) for name in REQUIRED}
     packages |= {names[0]: _installed(*names) for names, _, _ in OPTIONAL}

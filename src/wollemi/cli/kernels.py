@@ -1,4 +1,4 @@
-"""``wollemi kernels``: which operation runs where."""
+"""``wollemi kernels``: show which operations run on which backends."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from ..core.unsupported import reason_of
 from ..solvers.registry import discover
 from .console import console
 
-#: Columns of a terminal below which the explanation does not fit next to the marks.
+#: On terminals with fewer columns, the explanation does not fit next to the marks.
 NARROW = 90
 
 YES, NO, UNKNOWN = "✓", "·", "?"
 
 
-#: Printed after the table of groups.
+#: Printed below the table of groups.
 FURTHER = "wollemi kernels NAME shows the operations with NAME in their names, --all every one."
 
 
@@ -52,7 +52,7 @@ def kernels(
 ) -> None:
     """Show the support matrix: which backends have kernels for which operations.
 
-    Without a name the table has one line for each group of operations.
+    Without a name, the table has one line per group of operations.
     """
     if algorithms:
         page = algorithms_page(algorithm_tables())
@@ -89,7 +89,7 @@ def kernels(
 def _facts(
     tables: dict[str, KernelTable | None], operations: list[Operation]
 ) -> list[dict[str, str | dict[str, bool | None]]]:
-    """Return the support matrix as values that JSON has; None for a backend that is not loaded."""
+    """Return the support matrix as JSON-compatible values; None for unloaded backends."""
     return [
         {
             "operation": operation.name,
@@ -104,7 +104,7 @@ def _facts(
 
 
 def _groups(tables: dict[str, KernelTable | None], operations: list[Operation]) -> Table:
-    """Return a table of the groups, with the number of operations that each backend has."""
+    """Return a table of the groups, with the number of operations that each backend supports."""
     shown = Table(box=box.SIMPLE_HEAD)
     shown.add_column("group", overflow="fold")
     for name in ("operations", *tables):
@@ -133,7 +133,7 @@ def _table(tables: dict[str, KernelTable | None], operations: list[Operation]) -
 def _paragraphs(
     tables: dict[str, KernelTable | None], operations: list[Operation]
 ) -> Iterator[RenderableType]:
-    """Yield the matrix for a narrow terminal, without space for the explanation."""
+    """Yield the support matrix for a narrow terminal, without the explanation beside it."""
     for operation in operations:
         marks = zip(tables, _marks(operation, tables), strict=True)
         yield Text(operation.name, "bold").append(
@@ -143,7 +143,7 @@ def _paragraphs(
 
 
 def _operations(word: str | None = None) -> list[Operation]:
-    """Return all operations by name, or the ones with a word in their names."""
+    """Return all operations by name, or only the ones with ``word`` in their names."""
     discover()
     found = [o for o in OPERATIONS if word is None or word.lower() in o.name.lower()]
     return sorted(found, key=lambda operation: operation.name)
@@ -157,14 +157,14 @@ def _marks(operation: Operation, tables: dict[str, KernelTable | None]) -> list[
 
 
 def _is_of_wollemi(operation: Operation) -> bool:
-    """Return whether an operation is declared in the package, and not by its user."""
+    """Return whether wollemi declares an operation, and not its user."""
     return operation.step is None or is_of_wollemi(operation.step.function)
 
 
 def _reasons(
     tables: dict[str, KernelTable | None], operations: list[Operation]
 ) -> dict[str, list[str]]:
-    """Return the operations that backends do not have, with the backends, by the reason."""
+    """Return the unsupported operations and their backends, grouped by reason."""
     found: dict[str, list[str]] = {}
     for operation in operations:
         without: dict[str, list[str]] = {}
@@ -187,7 +187,7 @@ def _legend(tables: dict[str, KernelTable | None]) -> str:
 
 
 def markdown_page(tables: dict[str, KernelTable | None]) -> str:
-    """Return the support matrix as a page of the site."""
+    """Return the support matrix as a page of the website."""
     lines = [
         "# Support matrix",
         "",
@@ -223,7 +223,7 @@ def markdown_page(tables: dict[str, KernelTable | None]) -> str:
 
 
 def _batches(backends: list[str]) -> list[str]:
-    """Return the section on the systems of a batch."""
+    """Return the section about batches of systems."""
     lines = [
         "## Batches of systems",
         "",
@@ -278,7 +278,7 @@ def algorithms_page(tables: dict[str, AlgorithmTable]) -> str:
 def _by_name(
     product: str, tables: dict[str, AlgorithmTable]
 ) -> dict[str, tuple[Algorithm, list[str]]]:
-    """Return the algorithms of a product with the backends that have one of that name."""
+    """Return a product's algorithms, with the backends that have an algorithm of each name."""
     found: dict[str, tuple[Algorithm, list[str]]] = {}
     for backend, table in tables.items():
         for algorithm in table.of(product):

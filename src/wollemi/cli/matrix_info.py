@@ -1,4 +1,4 @@
-"""``wollemi info A.mtx``: the facts about the matrix in a file."""
+"""``wollemi info A.mtx``: show facts about the matrix in a file."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from .solve import STANDARD_INPUT, read_matrix
 
 
 def facts_of_file(matrix: Path) -> dict[str, Any]:
-    """Return the facts about the matrix in a file, as values that JSON has.
+    """Return facts about the matrix in a file as JSON-compatible values.
 
     Parameters
     ----------
     matrix : Path
-        The file; ``-`` is standard input.
+        The file; ``-`` means standard input.
 
     Returns
     -------
     dict
         ``matrix``, the name; ``format``, ``rows``, ``columns``, ``entries``, ``share`` of all
         elements, ``dtype``, ``index_dtype``, ``memory`` in bytes; ``row_lengths``: ``mean``,
-        ``deviation``, ``longest`` and ``empty`` (the share of empty rows); of a square matrix
-        ``hermitian`` and ``diagonal``: ``positive``, ``not_invertible`` (zeros, above all) and
-        ``constant``, otherwise None. ``first_choice``: ``method``, ``M`` and ``notes`` of
-        ``wl.solve``; None where the matrix has NaN or Inf.
+        ``deviation``, ``longest`` and ``empty`` (the fraction of empty rows). For a square matrix,
+        also ``hermitian`` and ``diagonal`` (otherwise None): ``positive``, ``not_invertible``
+        (mostly zeros) and ``constant``. ``first_choice``: ``method``, ``M`` and ``notes`` of
+        ``wl.solve``; None if the matrix has NaN or Inf.
     """
     with default_executor(host_name()):
         A = read_matrix(matrix)
@@ -76,7 +76,7 @@ def facts_of_file(matrix: Path) -> dict[str, Any]:
 
 
 def matrix_table(told: dict[str, Any]) -> Table:
-    """Return the facts about a matrix as a table for people."""
+    """Return the facts about a matrix as a printable table."""
     table = Table(box=box.SIMPLE, show_header=False, pad_edge=False)
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
@@ -86,7 +86,7 @@ def matrix_table(told: dict[str, Any]) -> Table:
 
 
 def _lines(told: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return the facts as names with text."""
+    """Return the facts as pairs of a name and a text."""
     lengths = told["row_lengths"]
     spread = f"{lengths['mean']:.3g} +- {lengths['deviation']:.2g} entries"
     lines = [
@@ -112,7 +112,7 @@ def _lines(told: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _diagonal(diagonal: dict[str, Any], rows: int) -> str:
-    """Return the values of a diagonal in words."""
+    """Return a description of a diagonal's values."""
     if not rows:
         return "empty"
     positive, without = diagonal["positive"], diagonal["not_invertible"]

@@ -1,4 +1,4 @@
-"""``wollemi solve --report``: a page of HTML about one solve, in one file, without scripts."""
+"""``wollemi solve --report``: a self-contained HTML page about one solve, without scripts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 from ..core.errors import InvalidArgument
 from ..core.result import ATTEMPT_COLUMNS, Result
 
-#: A line of the table: a name and text.
+#: A line of the table: a name and a text.
 Line = tuple[str, str]
 
 _PAGE = """<!doctype html>
@@ -59,18 +59,18 @@ def page(name: str, lines: Sequence[Line], A: Any, result: Result, command: str 
     name : str
         The name of the matrix.
     lines : sequence of pairs of str
-        The content: the table of ``wollemi solve``.
+        The table of ``wollemi solve``.
     A : matrix
-        The matrix; it is drawn if it can be.
+        The matrix; it is drawn if possible.
     result : Result
         The outcome.
     command : str
-        The command line that made it.
+        The command line that produced the result.
 
     Returns
     -------
     str
-        HTML without links to anything: pictures are inside, as SVG.
+        HTML without external references: pictures are embedded as SVG.
 
     Raises
     ------
@@ -99,7 +99,7 @@ def page(name: str, lines: Sequence[Line], A: Any, result: Result, command: str 
 
 
 def write(path: Path, text: str) -> None:
-    """Write a report.
+    """Write a report to a file.
 
     Raises
     ------
@@ -113,7 +113,7 @@ def write(path: Path, text: str) -> None:
 
 
 def _attempts(result: Result) -> str:
-    """Return the attempts as a table, "" if there was none or one."""
+    """Return a table of the attempts, or "" if there was at most one."""
     if len(result.attempts) < 2:
         return ""
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in ATTEMPT_COLUMNS)
@@ -132,13 +132,13 @@ def _rows(lines: Sequence[Line]) -> str:
 
 
 def _figure(caption: str, figure: Any) -> str:
-    """Return a picture of matplotlib's as a part of the page."""
+    """Return a matplotlib figure as a part of the page."""
     import matplotlib
 
     buffer = io.StringIO()
-    # text stays text, which browsers find and read aloud; a fixed salt makes equal files equal
+    # keep text as text for searching and screen readers; a fixed salt makes the output reproducible
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "wollemi"}):
         figure.savefig(buffer, format="svg", metadata={"Date": None})
     drawing = buffer.getvalue()
-    drawing = drawing[drawing.index("<svg") :]  # without the XML prologue, which HTML has not
+    drawing = drawing[drawing.index("<svg") :]  # drop the XML prologue, which HTML does not allow
     return f"<h2>{escape(caption)}</h2>\n<figure>{drawing}</figure>"

@@ -1,4 +1,4 @@
-"""``wollemi solve``: a system from files, its solution and the verdict."""
+"""``wollemi solve``: solve a system from files, and print the solution's verdict."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ NONE = "none"
 PRECONDITIONERS = ("auto", NONE, DIRECT, *BY_NAME)
 EXECUTORS = ("reference", "omp", "cuda", "hip", "dpcpp", "mpi")
 
-#: The name of standard input among files.
+#: The file name that means standard input.
 STANDARD_INPUT = "-"
 
 
@@ -61,7 +61,7 @@ def completion(names: tuple[str, ...]) -> Callable[[str], list[str]]:
     return complete
 
 
-# The parameters of the command with their help.
+# The command's parameters with their help texts.
 MatrixFile = Annotated[
     Path,
     typer.Argument(
@@ -184,7 +184,7 @@ def solve(
         raise InvalidArgument(f"no dtype is called {dtype!r}; known: {', '.join(DTYPES)}")
     place = executor or host_name()
     group = group_named(place)
-    first = getattr(group, "rank", 0) == 0  # of the ranks of MPI one speaks
+    first = getattr(group, "rank", 0) == 0  # with MPI, only the first rank prints
     quiet = quiet or not first
     if group is None and not quiet:
         warn_ranks_alone()
@@ -202,7 +202,7 @@ def solve(
             result, interrupted = interruption.result, True  # type: ignore[assignment]
         known = None if right_hand_side else np.ones(A.shape[1])
         name = "standard input" if str(matrix) == STANDARD_INPUT else matrix.name
-        entries = int(A.nnz)  # all ranks ask, since each has its own entries
+        entries = int(A.nnz)  # all ranks take part, because each has its own entries
         solved = _Solved(name, A, b, result, known, entries)
         if first:
             solved.tell(json, quiet)
@@ -214,7 +214,7 @@ def solve(
 
 @dataclass(frozen=True)
 class _Solved:
-    """A system with its outcome, its solution where that is known, and its number of entries."""
+    """A system with its result, its solution if known, and its number of entries."""
 
     name: str
     A: Any
@@ -224,7 +224,7 @@ class _Solved:
     entries: int
 
     def tell(self, json: bool, quiet: bool) -> None:
-        """Print the outcome, as JSON or as tables."""
+        """Print the result, as JSON or as tables."""
         if json:
             print(result_json(self))
         if json or quiet:
@@ -236,13 +236,13 @@ class _Solved:
     def write(
         self, report: Path | None, out: Path | None, plot: Path | None, told: TextIO | None
     ) -> None:
-        """Write the files that were asked for, with a line about each."""
+        """Write the requested files, with a line about each of them."""
         for line in self._written(report, out, plot):
             if told is not None:
                 print(line, file=told)
 
     def _written(self, report: Path | None, out: Path | None, plot: Path | None) -> Iterator[str]:
-        """Write the files, and yield a line about each."""
+        """Write the files, and yield a line about each of them."""
         if report is not None:
             page = report_page(self.name, result_lines(self), self.A, self.result, _command())
             write_report(report, page)
@@ -257,10 +257,10 @@ class _Solved:
 
 
 def _solved(A: Any, b: Any, options: dict[str, Any], progress: bool) -> Result:
-    """Solve the system; options of a preconditioner of a wrong type are the user's error."""
+    """Solve the system; report wrong option types of a preconditioner as user errors."""
     if A.shape[0] != A.shape[1]:
         options = {name: value for name, value in options.items() if name != "restart" or value}
-        progress = False  # least squares solvers show none
+        progress = False  # least squares solvers do not report progress
     settings = parsed(options["M"]) if options["M"] != "auto" else None
     texts = [] if settings is None else [o for o in settings.options.values() if type(o) is str]
     if not texts:
@@ -272,7 +272,7 @@ def _solved(A: Any, b: Any, options: dict[str, Any], progress: bool) -> Result:
 
 
 def _read_config(config: Path, options: dict[str, Any]) -> Settings:
-    """Return the settings of a file, unless an option says something else."""
+    """Return the settings from a file, unless an option overrides them."""
     defaults = inspect.signature(solve_system).parameters
     given = [name for name, value in options.items() if value != defaults[name].default]
     if given:
@@ -284,12 +284,12 @@ def _read_config(config: Path, options: dict[str, Any]) -> Settings:
 
 
 def _command() -> str:
-    """Return the command line as it was typed."""
+    """Return the command line as the user typed it."""
     return shlex.join(["wollemi", *sys.argv[1:]])
 
 
 def _check_targets(plot: Path | None, out: Path | None, report: Path | None) -> None:
-    """Check the output files before the solve."""
+    """Check before the solve that the output files can be written."""
     for target in (plot, out, report):
         if target is not None and not target.parent.is_dir():
             raise InvalidArgument(f"{target}: there is no folder {target.parent}")
@@ -308,7 +308,7 @@ def _check_targets(plot: Path | None, out: Path | None, report: Path | None) -> 
 
 
 def group_named(name: str) -> Any:
-    """Return the group that a name asks for, or None for one executor."""
+    """Return the group with the given name, or None for a single executor."""
     if name == "mpi":
         return world()
     if name.endswith(":*"):
@@ -317,7 +317,7 @@ def group_named(name: str) -> Any:
 
 
 def _not_finite(A: Any) -> int:
-    """Return how many entries are NaN or Inf."""
+    """Return the number of entries that are NaN or Inf."""
     members = getattr(A, "members", (A,))
     count = sum(
         int(np.count_nonzero(~np.isfinite(part.executor.to_host(part.data)))) for part in members
@@ -329,7 +329,7 @@ def _not_finite(A: Any) -> int:
 def read_system(
     matrix: Path, right_hand_side: Path | None, dtype: str | None, group: Any = None
 ) -> tuple[Any, Any]:
-    """Read A and b; without a file, b is the product of A with ones."""
+    """Read A and b; without a file for b, b is the product of A with ones."""
     A = read_matrix(matrix, group)
     rows, columns = A.shape
     bad = _not_finite(A)
@@ -348,19 +348,19 @@ def read_system(
 
 
 def read_matrix(matrix: Path, group: Any = None) -> Any:
-    """Return the matrix in a file, or on standard input if the name is ``-``."""
+    """Return the matrix in a file, or from standard input if the name is ``-``."""
     if str(matrix) == STANDARD_INPUT:
         return read_standard_input()
     return io.read(matrix, executor=group)
 
 
 def read_standard_input() -> Any:
-    """Return the matrix that standard input has in the Matrix Market format.
+    """Return the matrix on standard input, in the Matrix Market format.
 
     Raises
     ------
     InvalidArgument
-        If it is empty or no such text.
+        If the input is empty or not in this format.
     """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "standard-input.mtx"
@@ -369,7 +369,7 @@ def read_standard_input() -> Any:
 
 
 def result_lines(solved: _Solved) -> list[tuple[str, str]]:
-    """Return the result of a solve, as names with text; the last one is the verdict."""
+    """Return the result of a solve as pairs of a name and a text; the last pair is the verdict."""
     A, result, known, entries = solved.A, solved.result, solved.known, solved.entries
     rows, columns = A.shape
     kind = type(getattr(A, "members", (A,))[0]).__name__
@@ -389,7 +389,7 @@ def result_lines(solved: _Solved) -> list[tuple[str, str]]:
     if norms.size:
         threshold, size = np.atleast_1d(result.threshold)[worst], scale[worst]
         about = [f"relative {relative[worst]:.2g}"] if size > 0 else []
-        if isinstance(result, LeastSquaresResult):  # its threshold is one of A^H r
+        if isinstance(result, LeastSquaresResult):  # the threshold refers to A^H r
             if result.rules[worst] == 1:
                 about.append("the limit is rtol (|b| + |A| |x|)")
         else:
@@ -413,7 +413,7 @@ def result_lines(solved: _Solved) -> list[tuple[str, str]]:
 
 
 def _preconditioner(result: Result) -> str | None:
-    """Return the preconditioner of the attempt that counts, if it is known."""
+    """Return the preconditioner of the final attempt, if it is known."""
     return result.M if result.M is None else result.M or NONE
 
 
@@ -423,7 +423,7 @@ def _reasons(result: Result) -> list[tuple[str, str]]:
 
 
 def _iterations(result: Result) -> str:
-    """Return the iterations of the attempt that counts, and of all if there are more."""
+    """Return the iterations of the final attempt, and the total if it is larger."""
     count, total = result.iterations, result.total_iterations
     if total == count:
         return str(count)
@@ -435,12 +435,12 @@ def _place(solved: _Solved) -> str:
     A, told = solved.A, solved.result.executor
     if device := A.executor.properties.get("name", ""):
         told += f" ({device})"
-    links = getattr(A.executor, "links", None)  # of a rank of a group
+    links = getattr(A.executor, "links", None)  # for a rank of a group
     return told if links is None else f"{told} on each of {links.size} ranks"
 
 
 def result_json(solved: _Solved) -> str:
-    """Return the outcome of a solve as one object of JSON."""
+    """Return the result of a solve as a JSON object."""
     A, result = solved.A, solved.result
     norms = np.atleast_1d(result.residual_norm)
     found: dict[str, Any] = {
@@ -470,12 +470,12 @@ def result_json(solved: _Solved) -> str:
 
 
 def _number(value: Any) -> float | None:
-    """Return a number, or None for numbers that JSON does not have."""
+    """Return a finite number, or None, because JSON has no NaN and infinity."""
     return float(value) if np.isfinite(value) else None
 
 
 def attempts_table(result: Result) -> Table:
-    """Return the attempts of a solve as a table for people."""
+    """Return the attempts of a solve as a printable table."""
     table = Table(box=box.SIMPLE, title="attempts", title_justify="left", pad_edge=False)
     for column in ATTEMPT_COLUMNS:
         table.add_column(column, overflow="fold")
@@ -485,7 +485,7 @@ def attempts_table(result: Result) -> Table:
 
 
 def result_table(solved: _Solved) -> Table:
-    """Return the result of a solve as a table for people."""
+    """Return the result of a solve as a printable table."""
     table = Table(box=box.SIMPLE, show_header=False, pad_edge=False)
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")

@@ -1,4 +1,4 @@
-"""``wollemi tune``: measures the constants by which kernels and methods are selected."""
+"""``wollemi tune``: measure the constants by which kernels and methods are selected."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Other libraries' objects in and out; each module needs its library, and nothing else does."""
+"""Conversions from and to other libraries; each module needs only its own library."""

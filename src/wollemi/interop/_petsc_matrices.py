@@ -1,7 +1,7 @@
-"""Matrices of petsc4py as wollemi matrices and operators, in the memory of PETSc where possible.
+"""Convert petsc4py matrices to matrices and operators, sharing PETSc's memory where possible.
 
-petsc4py gives copies of compressed rows. The functions of PETSc's library give the arrays
-themselves; they are called through ctypes in the library that petsc4py has loaded.
+petsc4py returns only copies of compressed rows. Functions of PETSc's library return the arrays
+themselves; this module calls them through ctypes in the library that petsc4py has loaded.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
     from ..core.executor import Executor, HostArray
 
-#: Types that PETSc converts to compressed rows, without the prefix of one process.
+#: Matrix types that PETSc converts to CSR, without the prefixes for the number of processes.
 _CONVERTED = ("baij", "sbaij", "sell", "nest", "is", "maij", "constantdiagonal")
 
 
 class CsrArrays(NamedTuple):
-    """Compressed rows in the memory of PETSc."""
+    """CSR arrays in PETSc's memory."""
 
     data: np.ndarray[Any, Any]
     indices: np.ndarray[Any, Any]
@@ -39,9 +39,9 @@ class CsrArrays(NamedTuple):
 
 
 class Reference:
-    """A reference to an object of PETSc, which lives until this one is gone.
+    """A reference to a PETSc object, which keeps it alive.
 
-    A Python object of petsc4py is no such reference: after ``mat.destroy()`` it refers to nothing.
+    petsc4py's own object is not such a reference: after ``mat.destroy()`` it refers to nothing.
     """
 
     def __init__(self, thing: Mat) -> None:
@@ -56,7 +56,7 @@ def _release(handle: int) -> None:
 
 
 class _Memory:
-    """An array of PETSc for NumPy, which keeps the owner while an array of NumPy lives."""
+    """Exposes a PETSc array to NumPy, and keeps its owner alive as long as the NumPy array."""
 
     def __init__(self, owner: Reference, address: int, length: int, dtype: np.dtype[Any]) -> None:
         self.owner = owner
@@ -88,45 +88,46 @@ def petsc() -> Any:
 
 
 def from_petsc(mat: Mat, *, executor: Executor | str | None = None) -> LinOp:
-    """Return a matrix of petsc4py as a matrix or an operator.
+    """Convert a petsc4py matrix to a matrix or an operator.
 
     Parameters
     ----------
     mat : petsc4py.PETSc.Mat
-        An assembled matrix with all rows on this process.
+        An assembled matrix that has all rows on this process.
     executor : Executor or str, optional
-        Where the result lives; the default executor by default.
+        The executor of the result; the default executor by default.
 
     Returns
     -------
     Csr
-        For the type ``aij``, in the memory of PETSc on executors of the host, and a copy on
-        devices. For ``baij``, ``sbaij``, ``sell``, ``nest`` and ``is``, a copy.
+        For the type ``aij``: on executors of the host the matrix shares PETSc's memory, on devices
+        it is a copy. For ``baij``, ``sbaij``, ``sell``, ``nest`` and ``is``: a copy.
     Dense
-        For the type ``dense``, a copy.
+        For the type ``dense``: a copy.
     LinearOperator
-        For other types (``shell``, ``python``, ``mffd``, ``composite``), by products.
+        For other types (``shell``, ``python``, ``mffd``, ``composite``): an operator that calls
+        PETSc's products.
 
     Raises
     ------
-    InvalidMatrix
+    If the matrix is not assembled, or if other processes have rows.
         If the matrix is not assembled, or other processes have rows.
     MissingPackage
         If petsc4py cannot be imported.
 
     Notes
     -----
-    A shared matrix keeps the matrix of PETSc alive. After PETSc has changed values in place, tell
-    the shared matrix: ``A.update_values(A.data)``. The pattern must not change while the shared
-    matrix lives, because PETSc then frees the arrays.
+    A shared matrix keeps the PETSc matrix alive. After PETSc has changed values in place, call
+    ``A.update_values(A.data)`` on the shared matrix. The pattern must not change while the shared
+    matrix exists, because PETSc then frees the arrays.
 
     Examples
     --------
-    ``A = wl.from_petsc(mat); wl.solve(A, b.array)`` solves a system of PETSc.
+    ``A = wl.from_petsc(mat); wl.solve(A, b.array)`` solves a PETSc system.
     """
     _require_local(mat)
     kind = str(mat.getType())
-    if kind.startswith("mpiaij"):  # of one process: all columns are in the diagonal block
+    if kind.startswith("mpiaij"):  # with one process, the diagonal block has all columns
         return from_petsc(mat.getDiagonalBlock(), executor=executor)
     kind = kind.removeprefix("seq").removeprefix("mpi")
     if kind.startswith("aij"):
@@ -139,7 +140,7 @@ def from_petsc(mat: Mat, *, executor: Executor | str | None = None) -> LinOp:
 
 
 def _require_local(mat: Mat) -> None:
-    """Raise InvalidMatrix unless a matrix is assembled and all its rows are on this process."""
+    """Raise InvalidMatrix unless a matrix is assembled and this process has all rows."""
     if mat.getComm().getSize() > 1:
         raise InvalidMatrix(
             f"a matrix of PETSc over {mat.getComm().getSize()} processes has rows elsewhere: "
@@ -156,7 +157,7 @@ def _sharing(mat: Mat, executor: Executor | str | None) -> Csr:
 
 
 def csr_arrays(mat: Mat) -> CsrArrays:
-    """Return the compressed rows of a sequential ``aij`` matrix, in the memory of PETSc."""
+    """Return the CSR arrays of a sequential ``aij`` matrix, in PETSc's memory."""
     PETSc, library = petsc(), _library()
     owner = Reference(mat)
     integer, numbers = np.dtype(PETSc.IntType), np.dtype(PETSc.ScalarType)
@@ -190,7 +191,7 @@ def _array(
 
 
 def pattern_version(mat: Mat) -> int:
-    """Return a number that changes when the pattern of a matrix of PETSc changes."""
+    """Return a number that changes whenever the pattern of a PETSc matrix changes."""
     state = ctypes.c_int64()
     _check(_library().MatGetNonzeroState(ctypes.c_void_p(mat.handle), ctypes.byref(state)))
     return int(state.value)
@@ -198,7 +199,7 @@ def pattern_version(mat: Mat) -> int:
 
 @cache
 def _library() -> ctypes.CDLL:
-    """Return the library of PETSc that petsc4py uses; its functions call back into Python."""
+    """Return the PETSc library that petsc4py uses; its functions may call back into Python."""
     return ctypes.PyDLL(petsc().__file__)
 
 
@@ -213,7 +214,7 @@ def _check(code: int) -> None:
 
 
 def _operator(mat: Mat) -> Any:
-    """Return the products of a matrix of PETSc as an operator of SciPy."""
+    """Return a PETSc matrix's products as a SciPy operator."""
     right, left = mat.createVecs()
     return vector_map(mat.getSize(), right, left, mat.mult, mat.multHermitian)
 
@@ -225,14 +226,14 @@ def vector_map(
     forward: Callable[[Vec, Vec], None],
     adjoint: Callable[[Vec, Vec], None] | None = None,
 ) -> Any:
-    """Return functions of two vectors of PETSc, the second overwritten, as an operator of SciPy.
+    """Return a SciPy operator made of functions on two PETSc vectors that overwrite the second one.
 
     Parameters
     ----------
     shape : tuple of int
         Rows and columns.
     right, left : petsc4py.PETSc.Vec
-        Vectors of the lengths of a row and of a column, which the calls use.
+        Work vectors with the length of a row and of a column.
     forward, adjoint : callable
         The map from ``right`` to ``left``, and its conjugate transpose.
     """

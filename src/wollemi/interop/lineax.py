@@ -1,6 +1,6 @@
 """Matrices, preconditioners and solvers of wollemi for lineax; see :mod:`wollemi.interop.jax`.
 
-``pip install "wollemi[lineax]"`` brings lineax and JAX.
+``pip install "wollemi[lineax]"`` installs lineax and JAX.
 """
 
 from ..core.errors import MissingPackage

@@ -1,8 +1,8 @@
 """Preconditioners and solvers of wollemi inside programs that use petsc4py.
 
-The options ``-pc_type python -pc_python_type wollemi.interop.petsc.Preconditioner`` and
-``-ksp_type python -ksp_python_type wollemi.interop.petsc.Solver`` make the objects of PETSc call
-the classes of this module. Both work on the matrices of one process; see ``docs/petsc.md``.
+With the options ``-pc_type python -pc_python_type wollemi.interop.petsc.Preconditioner`` and
+``-ksp_type python -ksp_python_type wollemi.interop.petsc.Solver``, PETSc's objects call the classes
+of this module. Both work on matrices of one process; see ``docs/petsc.md``.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = ["Preconditioner", "Solver"]
 
 
 class _Operand:
-    """A matrix of PETSc and the matrix of wollemi made of it.
+    """A PETSc matrix and the wollemi matrix made from it.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class _Operand:
         self._pattern = self._state = -1
 
     def follow(self, mat: PETSc.Mat) -> bool:
-        """Take over a matrix of PETSc, and return whether anything changed."""
+        """Update to the current PETSc matrix; return whether anything changed."""
         pattern, state = pattern_version(mat), mat.stateGet()
         known = self._mat is not None and self._mat.handle == mat.handle
         self.is_new = not (known and pattern == self._pattern)
@@ -59,7 +59,7 @@ class _Operand:
             return False
         if self.is_new:
             self.matrix = from_petsc(mat, executor=self._executor)
-            # While this reference lives, no other matrix has the address.
+            # While this reference lives, no other matrix can have its address.
             self._mat = Reference(mat)
         elif isinstance(self.matrix, Csr):
             current = from_petsc(mat)
@@ -74,9 +74,9 @@ class _Operand:
 class Preconditioner:
     """A preconditioner of wollemi for ``-pc_type python``.
 
-    Options, after the prefix of the PC: ``-pc_wollemi_type`` with a name and options as ``M=``
-    takes them (``amg``, the default; ``ilu:level=1``; ``direct`` for factors), and
-    ``-pc_wollemi_executor`` with the name of an executor.
+    Options, with the prefix of the PC: ``-pc_wollemi_type`` takes a name and options in the form of
+    ``M=`` (``amg``, the default; ``ilu:level=1``; ``direct`` for factors), and
+    ``-pc_wollemi_executor`` takes the name of an executor.
 
     Attributes
     ----------
@@ -85,10 +85,10 @@ class Preconditioner:
 
     Notes
     -----
-    PETSc sets it up again when the matrix has changed. New values in the same pattern update the
-    preconditioner and keep the parts that depend on the pattern alone. ``Amg`` takes the block size
-    and the near null space of the matrix of PETSc. For the transpose it uses ``M.T``, and raises
-    UnsupportedOperation if ``M`` has none.
+    PETSc sets the preconditioner up again when the matrix has changed. If only values have changed,
+    the set-up updates the preconditioner and keeps the parts that depend only on the pattern.
+    ``Amg`` uses the block size and the near null space of the PETSc matrix. For the transpose it
+    uses ``M.T``; it raises UnsupportedOperation if ``M`` has none.
 
     Examples
     --------
@@ -113,7 +113,7 @@ class Preconditioner:
         self._executor = options.getString("pc_wollemi_executor", self._executor or "") or None
 
     def setUp(self, pc: PETSc.PC) -> None:
-        """Make the preconditioner of the second operator of the PC, or update it."""
+        """Make or update the preconditioner, from the second operator of the PC."""
         mat = pc.getOperators()[1]
         if self._operand is None:
             self._operand = _Operand(self._executor)
@@ -162,18 +162,18 @@ class Preconditioner:
             viewer.printfASCII(f"  {note}\n")
 
     def reset(self, pc: PETSc.PC) -> None:
-        """Forget the matrix and the preconditioner."""
+        """Drop the matrix and the preconditioner."""
         self.M, self._operand = None, None
 
 
 def _apply(operator: LinOp, x: PETSc.Vec, y: PETSc.Vec) -> None:
-    """Apply an operator to a vector of PETSc, into another."""
+    """Apply an operator to a PETSc vector, into another vector."""
     image = operator.apply(np.asarray(x.getArray(readonly=True)))
     y.getArray()[:] = image
 
 
 def _near_null_space(mat: PETSc.Mat) -> np.ndarray[Any, Any] | None:
-    """Return the near null space that a matrix of PETSc has, one vector a column, or None."""
+    """Return the near null space of a PETSc matrix, one vector per column, or None."""
     space = mat.getNearNullSpace()
     if not space.handle:
         return None
@@ -183,11 +183,11 @@ def _near_null_space(mat: PETSc.Mat) -> np.ndarray[Any, Any] | None:
     return np.column_stack(vectors) if vectors else None
 
 
-#: The default limit of iterations of a KSP. wollemi.solve takes any other number for a request to
-#: make no factorization.
+#: The default iteration limit of a KSP. It is not passed on, because wollemi.solve interprets any
+#: explicit limit as a request to avoid factorizations.
 DEFAULT_LIMIT = 10_000
 
-#: The reason of PETSc for a stop of wollemi.
+#: PETSc's reasons for wollemi's reasons to stop.
 _REASONS = {
     Stop.CONVERGED: "CONVERGED_RTOL",
     Stop.INDEFINITE: "DIVERGED_INDEFINITE_MAT",
@@ -205,22 +205,22 @@ _REASONS = {
 class Solver:
     """A solver of wollemi for ``-ksp_type python``.
 
-    Options, after the prefix of the KSP: ``-ksp_wollemi_type`` with ``auto`` (the default),
-    ``direct``, or the name of a Krylov solver and options (``gmres:restart=50``), and
-    ``-ksp_wollemi_executor`` with the name of an executor. Tolerances, the limit of iterations and
-    the initial guess come from the KSP; ``divtol`` has no effect.
+    Options, with the prefix of the KSP: ``-ksp_wollemi_type`` takes ``auto`` (the default),
+    ``direct``, or the name and options of a Krylov solver (``gmres:restart=50``), and
+    ``-ksp_wollemi_executor`` takes the name of an executor. Tolerances, the iteration limit and the
+    initial guess come from the KSP; ``divtol`` has no effect.
 
     Attributes
     ----------
     result : Result or None
-        The outcome of the last solve, with notes and attempts.
+        The result of the last solve, with notes and attempts.
 
     Notes
     -----
     With ``auto``, :func:`wollemi.solve` chooses the method and the preconditioner, and the type of
-    the PC becomes ``none``, unless it is a :class:`Preconditioner`. A Krylov solver uses the PC: a
-    :class:`Preconditioner` without the host, another PC of PETSc by calls from the host. The norms
-    are norms of the true residual. Monitors see them after the solve.
+    the PC becomes ``none`` unless it is a :class:`Preconditioner`. A Krylov solver uses the PC: a
+    :class:`Preconditioner` is applied without the host, any other PC through calls from the host.
+    Norms are norms of the true residual. Monitors receive them after the solve.
 
     Examples
     --------
@@ -248,12 +248,12 @@ class Solver:
         self._executor = options.getString("ksp_wollemi_executor", self._executor or "") or None
 
     def setUp(self, ksp: PETSc.KSP) -> None:
-        """Set the PC aside where the solver chooses its own preconditioner."""
+        """Disable the PC if the solver chooses its own preconditioner."""
         if self._type in ("auto", "direct") and _own_preconditioner(ksp.getPC()) is None:
             ksp.getPC().setType("none")
 
     def solve(self, ksp: PETSc.KSP, b: PETSc.Vec, x: PETSc.Vec) -> None:
-        """Solve, and tell the KSP the iterations, the norms and the reason."""
+        """Solve, and pass the iterations, the norms and the reason to the KSP."""
         if self._operand is None:
             self._operand = _Operand(self._executor)
         changed = self._operand.follow(ksp.getOperators()[0])
@@ -307,7 +307,7 @@ class Solver:
                 viewer.printfASCII(f"  {note}\n")
 
     def reset(self, ksp: PETSc.KSP) -> None:
-        """Forget the matrix and the solver."""
+        """Drop the matrix and the solver."""
         self._operand = self._solver = self._solver_M = self._settings = None
 
 
@@ -317,7 +317,7 @@ def _krylov(text: str) -> Settings:
     Raises
     ------
     InvalidArgument
-        If no Krylov solver has that name.
+        If there is no Krylov solver with this name.
     """
     name, _, rest = text.partition(":")
     if name.lower() not in SOLVERS:
@@ -329,13 +329,13 @@ def _krylov(text: str) -> Settings:
 
 
 def _own_preconditioner(pc: PETSc.PC) -> Preconditioner | None:
-    """Return the object of wollemi behind a PC, or None."""
+    """Return wollemi's object behind a PC, or None."""
     context = pc.getPythonContext() if pc.getType() == "python" else None
     return context if isinstance(context, Preconditioner) else None
 
 
 def _applied(pc: PETSc.PC, A: LinOp) -> LinOp | None:
-    """Return a PC of PETSc as an operator, None for the type ``none``."""
+    """Return a PETSc PC as an operator, or None for the type ``none``."""
     if pc.getType() == "none":
         return None
     left, right = pc.getOperators()[1].createVecs()
@@ -344,7 +344,7 @@ def _applied(pc: PETSc.PC, A: LinOp) -> LinOp | None:
 
 
 def _tell(ksp: PETSc.KSP, result: Result) -> None:
-    """Tell a KSP the outcome of a solve."""
+    """Pass the outcome of a solve to a KSP."""
     reasons = petsc().KSP.ConvergedReason
     norms = np.atleast_1d(result.residuals)
     for iteration, norm in enumerate(norms):

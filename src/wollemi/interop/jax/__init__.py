@@ -1,7 +1,7 @@
-"""Products of machine learning and solves on JAX's arrays: jit, grad, jvp, vmap.
+"""Machine learning products and solves on JAX arrays: jit, grad, jvp, vmap.
 
-Every function is made of primitives of JAX (:mod:`.primitives`), which are computed by the kernels
-of the host. ``pip install "wollemi[jax]"`` installs the requirements.
+Every function consists of JAX primitives (:mod:`.primitives`), which native kernels compute.
+``pip install "wollemi[jax]"`` installs the requirements.
 """
 
 from ...core.errors import MissingPackage
@@ -28,5 +28,5 @@ __all__ = [
     "log_determinant", "matmul", "sddmm", "solve", "spmm", "svds", "to_bcoo", "to_bcsr",
 ]  # fmt: skip
 
-# Programs that were exported call the handlers without any of these functions.
+# Exported programs call the handlers without any of these functions.
 register_handlers()

@@ -1,4 +1,4 @@
-"""The logarithm of a determinant in JAX, exact by factors or estimated by Lanczos processes."""
+"""Log-determinants in JAX: exact by factorization, or estimated by Lanczos processes."""
 
 from __future__ import annotations
 
@@ -51,20 +51,20 @@ def log_determinant(
     A : wollemi.Csr, Pattern, BCOO or BCSR, shape (n, n)
         The values of a ``Csr`` are constants unless ``values`` is given.
     values : array of float32 or float64, shape (nse,) or (..., nse), optional
-        Used in place of the values of ``A``, in their order.
+        Replaces the values of ``A``, in their order.
     method : {"factors", "lanczos"}
-        ``"factors"`` is exact: sparse factors on the host, derivatives by Takahashi's equations.
-        ``"lanczos"`` is an estimate for large symmetric positive definite matrices, on the device
-        of the values: the mean over random probes, each with the quadrature rule of a Lanczos
-        process. Its gradient is an unbiased estimate of the exact gradient by solves with the
-        probes, and not the gradient of the estimate.
+        ``"factors"`` is exact: it uses sparse factors on the host, and Takahashi's equations for
+        derivatives. ``"lanczos"`` is an estimate for large symmetric positive definite matrices, on
+        the device of the values: the mean over random probes of the quadrature rule of a Lanczos
+        process. Its gradient is not the gradient of the estimate, but an unbiased estimate of the
+        exact gradient through solves with the probes.
     probes, steps : int
-        Of ``"lanczos"``: random vectors, and iterations for each.
+        For ``"lanczos"``: the number of random vectors, and of iterations for each of them.
     seed : int
-        Of the probes. The same seed gives the same probes.
+        The seed of the probes. Equal seeds give equal probes.
     solver, M, rtol
-        Of ``"lanczos"``: as for :func:`solve`, for its gradient; ``rtol`` is 1e-6 by default, 1e-5
-        in float32.
+        For the gradient of ``"lanczos"``, as in :func:`solve`; ``rtol`` is 1e-6 by default, 1e-5 in
+        float32.
 
     Returns
     -------
@@ -73,15 +73,15 @@ def log_determinant(
     Raises
     ------
     InvalidMatrix
-        If a factor is singular. Within compiled functions JAX raises an error with its text.
+        If a factor is singular. In compiled functions, JAX raises an error with its message.
     ShapeMismatch, UnsupportedDtype, InvalidArgument
-        If ``A`` is not square, or an option is none.
+        If ``A`` is not square, or if an option is invalid.
     UnsupportedOperation
         For third derivatives of ``"factors"``.
 
     Notes
     -----
-    The second derivative by factors takes two solves with n right-hand sides.
+    The second derivative with factors takes two solves with n right-hand sides.
 
     References
     ----------
@@ -116,7 +116,7 @@ def log_determinant(
 
 
 def _each(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a kernel that calls a function of the host for the values of each block."""
+    """Return a kernel that calls a function of the host on the values of each block."""
 
     def kernel(A: Csr, blocks: int, *operands: HostArray) -> Any:
         whole = [np.broadcast_to(x, (blocks, *x.shape[1:])) for x in operands]
@@ -127,7 +127,7 @@ def _each(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _on_the_host(kernel: Callable[..., Any]) -> Callable[..., Sequence[Step]]:
-    """Return a kernel of a device that copies its operands to the host, and the result back."""
+    """Return a device kernel that copies its operands to the host and the result back."""
 
     def steps(A: Csr, operands: Sequence[Array], out: Array) -> Sequence[Step]:
         def compute() -> None:
@@ -183,7 +183,7 @@ def _derivative_transpose(g: jax.Array, *primals: jax.Array, **known: object) ->
     rest: list[Any] = [None] * len(others)
     if type(g) is ad.Zero:
         return [*rest, ad.Zero(direction.aval)]
-    found = derivative_p.bind(*others, g, **known)  # it is its own adjoint
+    found = derivative_p.bind(*others, g, **known)  # the operation is self-adjoint
     return [*rest, as_blocks(found, direction.aval.shape[0])]
 
 
@@ -215,13 +215,13 @@ def _estimated(
         X = solve(A, Z, values=v, **how)
         return estimate(v), (sampled(A, X, Z) * t).sum() / probes
 
-    # The matrix is symmetric for all values that are given.
+    # The matrix is symmetric for any given values.
     one = jnp.vectorize(estimate, signature="(e)->()")
     return one((values + values[..., mirrored]) / 2)
 
 
 def quadrature(multiply: Callable[[Any], Any], Z: jax.Array, steps: int) -> jax.Array:
-    """Return the mean of ``z^T log(A) z`` over the columns of ``Z``, entries of which are 1 or -1.
+    """Return the mean of ``z^T log(A) z`` over the columns of ``Z``, which have entries 1 and -1.
 
     Parameters
     ----------
@@ -230,7 +230,7 @@ def quadrature(multiply: Callable[[Any], Any], Z: jax.Array, steps: int) -> jax.
     Z : array, shape (n, p)
         The probes.
     steps : int
-        Of each Lanczos process, at most n.
+        Steps of each Lanczos process, at most n.
     """
     n, p = Z.shape
     steps = min(steps, n)
@@ -253,5 +253,5 @@ def quadrature(multiply: Callable[[Any], Any], Z: jax.Array, steps: int) -> jax.
     T = jax.vmap(lambda a, b: jnp.diag(a) + jnp.diag(b, 1) + jnp.diag(b, -1))(alphas.T, off)
     nodes, vectors = jnp.linalg.eigh(T)
     weights = vectors[:, 0, :] ** 2
-    used = weights > tiny**2  # blocks that follow the end of a process have weight 0
+    used = weights > tiny**2  # blocks after the end of a process have weight 0
     return n * jnp.where(used, weights * jnp.log(jnp.where(used, nodes, 1)), 0).sum(-1).mean()

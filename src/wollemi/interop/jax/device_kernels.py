@@ -1,7 +1,7 @@
-"""Kernels of GPUs for compiled programs of JAX, as steps that a native handler may repeat.
+"""GPU kernels for compiled JAX programs, as steps that a native handler may repeat.
 
 Each kernel takes the pattern, native operands with a leading axis of blocks, and the result. Steps
-of launches alone are repeated without Python; others run in Python at every call.
+that only launch kernels are repeated without Python; other steps run in Python at every call.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _product(
 
 
 def _copied(on: Executor, source: Array, target: Array, order: Array | None = None) -> Step:
-    """Return the step that copies numbers of entries, in another order if one is given."""
+    """Return the step that copies the numbers of entries, in another order if one is given."""
 
     def copy() -> bool:
         if is_narrow(target.dtype):
@@ -57,13 +57,13 @@ def _copied(on: Executor, source: Array, target: Array, order: Array | None = No
 
 
 def spmm(A: Csr, operands: Sequence[Array], out: Array, *, kernel: str) -> Sequence[Step]:
-    """Multiply."""
+    """Multiply by ``A``."""
     values, B = (_for_all(A.executor, x, out.shape[0]) for x in operands)
     return [_product(operations.csr_spmm, A, [values, B, out], 1.0, 0.0, kernel)]
 
 
 def transposed(A: Csr, operands: Sequence[Array], out: Array, *, kernel: str) -> Sequence[Step]:
-    """Multiply with the transpose: values in its order first."""
+    """Multiply by the transpose; first copy the values into its order."""
     pattern, order = A.transposed_pattern()
     values, B = operands
     moved = A.executor.allocate(values.shape, values.dtype)
@@ -74,7 +74,7 @@ def transposed(A: Csr, operands: Sequence[Array], out: Array, *, kernel: str) ->
 
 
 def sddmm(A: Csr, operands: Sequence[Array], out: Array, *, kernel: str) -> Sequence[Step]:
-    """Sample."""
+    """Compute dot products at the positions of the entries."""
     C, B = (_for_all(A.executor, x, out.shape[0]) for x in operands)
     return [_product(operations.csr_sddmm, A, [None, C, B, out], 1.0, 0.0, kernel)]
 
@@ -82,26 +82,26 @@ def sddmm(A: Csr, operands: Sequence[Array], out: Array, *, kernel: str) -> Sequ
 def fusedmm(
     A: Csr, operands: Sequence[Array], out: Array, *, edge: str, alpha: float, kernel: str
 ) -> Sequence[Step]:
-    """Sample, weigh and multiply."""
+    """Sample, apply the edge function, and multiply."""
     dense = [_for_all(A.executor, x, out.shape[0]) for x in operands]
     arrays = [*([None] * (4 - len(dense))), *dense, out]
     return [_product(operations.csr_fusedmm, A, arrays, alpha, edge, kernel)]
 
 
 def row_sum(A: Csr, operands: Sequence[Array], out: Array) -> Sequence[Step]:
-    """Multiply with ones."""
+    """Sum each row's entries by a product with ones."""
     ones = _ones(A, A.shape[1], out.dtype)
     return spmm(A, (operands[0], ones), out[..., None], kernel="auto")
 
 
 def spread(A: Csr, operands: Sequence[Array], out: Array) -> Sequence[Step]:
-    """Sample the products of the rows' numbers and ones."""
+    """Copy each row's number to its entries, by sampling products with ones."""
     ones = _ones(A, A.shape[1], out.dtype)
     return sddmm(A, (operands[0][..., None], ones), out, kernel="auto")
 
 
 def softmax(A: Csr, operands: Sequence[Array], out: Array) -> Sequence[Step]:
-    """Make weights of the scores of each row."""
+    """Replace scores by the softmax of each row."""
 
     def weigh() -> bool:
         A.executor.run(operations.csr_softmax, A, out)
@@ -114,8 +114,8 @@ def softmax(A: Csr, operands: Sequence[Array], out: Array) -> Sequence[Step]:
 def apart(on: Executor, work: Callable[[], None]) -> Step:
     """Return the step that does work of the host and of many kernels on the usual stream.
 
-    Solvers capture graphs, which they do not on a stream of another library. The device finishes
-    XLA's work before and this work after.
+    Solvers capture graphs, but not on another library's stream. The device finishes XLA's work
+    before this work, and this work before the program continues.
     """
 
     def step() -> bool:

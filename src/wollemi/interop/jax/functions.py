@@ -1,7 +1,7 @@
-"""The products of machine learning on JAX's arrays, with derivatives of every order.
+"""Machine learning products on JAX arrays, with derivatives of every order.
 
-Each function checks its operands and binds a primitive of :mod:`.products`, through which all
-transforms of JAX go.
+Each function checks its operands and binds a primitive of :mod:`.products`, which supports all
+transforms of JAX.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def spmm(
     B : array, shape (n, k), (..., n, k) or (n,)
         Dense.
     values : array, shape (nse,) or (..., nse), optional
-        Used in place of the values of ``A``, in their order.
+        Replaces the values of ``A``, in their order.
     alpha : float
         A factor.
     kernel : str
@@ -52,13 +52,13 @@ def spmm(
     Returns
     -------
     jax.Array, shape (m, k), (..., m, k) or (m,)
-        Of the common dtype: float32, float64, or float16 and bfloat16, which are added up in
-        float32.
+        In the common dtype of the operands: float32, float64, float16 or bfloat16. 16-bit products
+        are summed in float32.
 
     Raises
     ------
     ShapeMismatch, ExecutorMismatch, UnsupportedDtype, InvalidArgument, InvalidMatrix
-        If the operands do not fit, or are not in the host's memory.
+        If the operands do not fit, or if they are not in the host's memory.
 
     Examples
     --------
@@ -98,22 +98,22 @@ def sddmm(
     Parameters
     ----------
     A : wollemi.Csr, Pattern, BCOO or BCSR, shape (m, n)
-        The pattern, and with ``use_values`` the values unless ``values`` is given.
+        The pattern and, with ``use_values``, the values unless ``values`` is given.
     C : array, shape (m, k) or (..., m, k)
     B : array, shape (n, k) or (..., n, k)
     alpha : float
     use_values : bool
         Multiply by the values of ``A``.
     values : array, shape (nse,) or (..., nse), optional
-        Multiply by these.
+        Multiply by these values.
     kernel : str
         As in :func:`wollemi.sddmm`.
 
     Returns
     -------
     BCOO, BCSR or array
-        Like ``A`` if it is a sparse array of JAX and no operand has leading axes; else values, in
-        the order of ``A``, shape (nse,) or (..., nse).
+        Like ``A`` if it is a sparse JAX array and no operand has leading axes; otherwise the
+        values, in the order of ``A``, shape (nse,) or (..., nse).
 
     Examples
     --------
@@ -152,25 +152,25 @@ def fusedmm(
 ) -> jax.Array:
     """Return ``E_i = sum_j f(alpha * <C_i, B_j> [* A_ij] [+ bias_ij]) D_j``, with derivatives.
 
-    The forward pass never stores the sampled matrix; derivatives have a few arrays of one number an
-    entry. With a function of your own or a bias the scores are stored.
+    The forward pass never stores the sampled matrix; derivatives use a few arrays with one number
+    per entry. With a user-defined function or a bias, the scores are stored.
 
     Parameters
     ----------
     A : wollemi.Csr, Pattern, BCOO or BCSR, shape (m, n)
-        The pattern, and with ``use_values`` the values unless ``values`` is given.
+        The pattern and, with ``use_values``, the values unless ``values`` is given.
     C : array, shape (m, k) or (..., m, k)
     B : array, shape (n, k) or (..., n, k)
     D : array, shape (n, p) or (..., n, p)
     edge : {None, "identity", "scaled", "sigmoid", "softmax"} or callable
-        As in :func:`wollemi.fusedmm`; ``"scaled"`` divides scores before a bias is added, and
-        ``"softmax"`` of scores that are all minus infinity is 0. A function ``f(s, entries)``
-        gets the scores, shape (..., nse), and :class:`Entries`, and returns weights.
+        As in :func:`wollemi.fusedmm`. ``"scaled"`` divides the scores before the bias is added.
+        ``"softmax"`` of scores that are all minus infinity is 0. A function ``f(s, entries)`` gets
+        the scores, shape (..., nse), and :class:`Entries`, and returns weights.
     alpha : float
     use_values : bool
     values : array, shape (nse,) or (..., nse), optional
     bias : array, shape (nse,) or (..., nse), optional
-        Added to the scores; minus infinity masks an entry.
+        Added to the scores; minus infinity excludes an entry.
     kernel : str
 
     Returns
@@ -197,7 +197,7 @@ def fusedmm(
         edge, alpha = "identity", alpha / max(C.shape[-1], 1) ** 0.5
     weights = _weights_of(sparse, values, use_values, C.dtype)
     C, B, D, weights = of_one_dtype("fusedmm", C, B, D, weights)
-    # A mask in float32 widens nothing.
+    # A float32 mask does not widen the other operands.
     added = None if bias is None else sparse.checked(bias, "bias").astype(C.dtype)
     (C, B, D, weights, added), lead = folded((C, 2), (B, 2), (D, 2), (weights, 1), (added, 1))
     places, params = sparse.arrays, sparse.params
@@ -219,7 +219,7 @@ def fusedmm(
 
 
 def _lead_of(x: jax.Array, lead: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the leading axes of an operand that may be one block for all."""
+    """Return the leading axes of an operand, or of the result if one block serves all."""
     return lead if x.shape[0] != 1 else (1,) * len(lead)
 
 
@@ -232,7 +232,7 @@ def _weights_of(
 
 
 def check_dense(label: str, array: jax.Array, rows: int, columns: int | None = None) -> None:
-    """Raise ShapeMismatch unless an operand has these rows, and these columns if they are told."""
+    """Raise ShapeMismatch unless an operand has the given rows and, if given, columns."""
     fits = array.ndim >= 2 and array.shape[-2] == rows
     if not fits or (columns is not None and array.shape[-1] != columns):
         k = "k" if columns is None else columns
@@ -242,12 +242,12 @@ def check_dense(label: str, array: jax.Array, rows: int, columns: int | None = N
 
 
 def of_one_dtype(label: str, *arrays: jax.Array) -> list[jax.Array]:
-    """Return arrays in their common dtype, None as it is.
+    """Convert arrays to their common dtype; None is kept.
 
     Raises
     ------
     UnsupportedDtype
-        Unless that is one of real floating-point numbers of 16, 32 or 64 bits.
+        Unless the common dtype is a real floating-point type of 16, 32 or 64 bits.
     """
     dtype = jnp.result_type(*(x for x in arrays if x is not None))
     if not jnp.issubdtype(dtype, jnp.floating) or dtype.itemsize < 2:
@@ -261,8 +261,8 @@ def of_one_dtype(label: str, *arrays: jax.Array) -> list[jax.Array]:
 def folded(*operands: tuple[Any, int]) -> tuple[list[Any], tuple[int, ...]]:
     """Return operands with one leading axis, and the leading axes of the result.
 
-    Each comes with how many axes of it are its own. One that has no leading axes of more than one
-    element is one block for all.
+    Each operand comes with the number of its own (trailing) axes. An operand without leading axes,
+    or with axes of length one only, becomes one block for all.
     """
     leads = [x.shape[: x.ndim - own] for x, own in operands if x is not None]
     try:

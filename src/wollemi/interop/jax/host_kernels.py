@@ -1,4 +1,4 @@
-"""Kernels of the host for arrays of JAX: arrays of NumPy in and out, with the pattern found."""
+"""Host kernels for JAX arrays: find the pattern, and convert from and to NumPy arrays."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ if TYPE_CHECKING:
     from ...core.executor import HostArray
     from .patterns import Held
 
-#: Of an operand or a result: one number an entry, one a row, or a dense matrix.
+#: Kinds of operands and results: one number per entry, one per row, or a dense matrix.
 ENTRIES, ROWS, DENSE = "entries", "rows", "dense"
 
 
 def blocks_of(operands: Sequence[Any]) -> int:
-    """Return of how many blocks the result is."""
+    """Return the number of blocks of the result."""
     return next((int(x.shape[0]) for x in operands if x.shape[0] != 1), 1)
 
 
 @dataclass(frozen=True)
 class HostKernel:
-    """A kernel on arrays of NumPy.
+    """A kernel on NumPy arrays.
 
     Attributes
     ----------
     name : str
         The name of the primitive, after ``wollemi_``.
     function : callable
-        ``function(A, blocks, *arrays, **options)`` gets the pattern and arrays and returns one, of
-        ``blocks`` blocks.
+        ``function(A, blocks, *arrays, **options)`` gets the pattern and arrays, and returns an
+        array with ``blocks`` blocks.
     operands : tuple of str
-        The kind of each dense operand; the first ones may be left out.
+        The kind of each dense operand; leading operands may be omitted.
     result : str
         The kind of the result.
     """
@@ -48,7 +48,7 @@ class HostKernel:
     def __call__(
         self, *given: HostArray, pattern: Held | None, columns: int, **options: Any
     ) -> Any:
-        """Return the result for operands as the primitive has them."""
+        """Return the result for operands in the primitive's form."""
         arrays = [np.ascontiguousarray(x) for x in given]
         if pattern is not None:
             return self.function(pattern.on_host, blocks_of(arrays), *arrays, **options)

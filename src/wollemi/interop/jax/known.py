@@ -1,4 +1,4 @@
-"""Patterns that a function needs while it is traced, and values that are put at known positions."""
+"""Patterns that must be known at trace time, and values at known positions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def known_pattern(sparse: Sparse, function: str, name: str = "A") -> Held:
     Raises
     ------
     InvalidArgument
-        If it is an argument of the compiled function.
+        If the pattern is an argument of the compiled function.
     """
     if sparse.held is None:
         raise InvalidArgument(
@@ -40,12 +40,12 @@ def known_pattern(sparse: Sparse, function: str, name: str = "A") -> Held:
 
 
 def weights_of(sparse: Sparse, values: ArrayLike | None, function: str) -> jax.Array:
-    """Return the given values, or the values of the matrix, of float32 or float64.
+    """Return the given values, or the matrix's values, which must be float32 or float64.
 
     Raises
     ------
     UnsupportedDtype
-        If they are of another dtype.
+        If they have another dtype.
     """
     found = sparse.values(float) if values is None else sparse.checked(values)
     if found.dtype not in (jnp.float32, jnp.float64):
@@ -54,7 +54,7 @@ def weights_of(sparse: Sparse, values: ArrayLike | None, function: str) -> jax.A
 
 
 def assembled_values(made: AssembledPattern, *numbers: jax.Array) -> jax.Array:
-    """Return the values of an assembled pattern, shape (..., nnz), from its parts."""
+    """Return the values of an assembled pattern, shape (..., nnz), computed from its parts."""
     whole = jnp.concatenate(numbers, axis=-1)
     zeros = jnp.zeros((*whole.shape[:-1], made.pattern.nnz), whole.dtype)
     return zeros.at[..., made.positions].add(whole)

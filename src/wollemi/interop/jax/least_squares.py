@@ -1,8 +1,8 @@
-"""Least squares and shortest solutions in JAX, with derivatives of every order.
+"""Least squares and minimum-norm solutions in JAX, with derivatives of every order.
 
 Both solve the augmented system ``[[I, A], [A^T, -d^2 I]] (r, x) = (b, 0)`` (Bjorck, *Numerical
-methods for least squares problems*, 1996, section 1.2), so that their derivatives are derivatives
-of solves.
+methods for least squares problems*, 1996, section 1.2), so their derivatives are derivatives of
+solves.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ def least_squares(
     Parameters
     ----------
     A : wollemi.Csr, Pattern, BCOO or BCSR, shape (m, n)
-        Of full rank, unless ``damp`` is positive. Its pattern is known while a function is traced.
-        With fewer rows than columns the shortest solution is returned.
+        A matrix of full rank, unless ``damp`` is positive. Its pattern must be known at trace time.
+        With fewer rows than columns, the minimum-norm solution is returned.
     b : array of float32 or float64, shape (m,), (m, k) or (..., m, k)
     values : array, shape (nse,) or (..., nse), optional
-        Used in place of the values of ``A``, in their order.
+        Replaces the values of ``A``, in their order.
     damp : float
-        Not negative.
+        Nonnegative.
     solver, M, rtol, atol, maxiter
-        As for :func:`solve`, of the augmented system of m + n unknowns, which is symmetric and
-        indefinite: ``"direct"``, ``"minres"``.
+        As in :func:`solve`, for the augmented system of m + n unknowns, which is symmetric and
+        indefinite: use ``"direct"`` or ``"minres"``.
 
     Returns
     -------
@@ -61,8 +61,8 @@ def least_squares(
     Raises
     ------
     SystemNotSolved, InvalidMatrix
-        If ``A`` is not of full rank, or an iteration does not converge. Within compiled functions
-        JAX raises an error with the text.
+        If ``A`` does not have full rank, or if an iteration does not converge. In compiled
+        functions, JAX raises an error with the message.
     ShapeMismatch, UnsupportedDtype, InvalidArgument
         If the operands do not fit.
 
@@ -85,7 +85,7 @@ def least_squares(
     dtype = jnp.result_type(weights, block)
     (weights, block), lead = folded((weights.astype(dtype), 1), (block.astype(dtype), 2))
     system = augmented(known_pattern(sparse, "least_squares").on_host)
-    # With fewer rows than columns the identity belongs to x: x = A^T y, A x + d^2 y = b.
+    # With fewer rows than columns, the identity block belongs to x: x = A^T y, A x + d^2 y = b.
     wide = m < n
     first, last = (-damp * damp, 1.0) if wide else (1.0, -damp * damp)
     ones = (weights.shape[0],)

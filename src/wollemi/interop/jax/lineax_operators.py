@@ -33,16 +33,16 @@ if TYPE_CHECKING:
 
 
 class SparseLinearOperator(lx.AbstractLinearOperator):
-    """A sparse matrix as an operator of lineax; its values are a leaf, its pattern is constant.
+    """A sparse matrix as a lineax operator; its values are a leaf, its pattern is constant.
 
     Parameters
     ----------
     A : wollemi.Csr, Pattern, BCOO or BCSR, shape (m, n)
-        Its pattern is known while a function is traced.
+        The matrix; its pattern must be known at trace time.
     tags : object or set of objects
-        Of lineax: ``lineax.symmetric_tag``, ``lineax.positive_semidefinite_tag``.
+        lineax tags: ``lineax.symmetric_tag``, ``lineax.positive_semidefinite_tag``.
     values : array of float32 or float64, shape (nse,), optional
-        Used in place of the values of ``A``, in their order.
+        Replaces the values of ``A``, in their order.
 
     Examples
     --------
@@ -77,7 +77,7 @@ class SparseLinearOperator(lx.AbstractLinearOperator):
         Parameters
         ----------
         vector : array, shape (n,)
-            An array of JAX.
+            The vector, a JAX array.
         """
         return spmm(self.pattern, vector, values=self.values)
 
@@ -98,7 +98,7 @@ class SparseLinearOperator(lx.AbstractLinearOperator):
         )
 
     def in_structure(self) -> Any:
-        """Return the shape and the dtype of vectors that it is multiplied with."""
+        """Return the shape and the dtype of operands."""
         return jax.ShapeDtypeStruct((self.pattern.shape[1],), self.values.dtype)
 
     def out_structure(self) -> Any:
@@ -109,13 +109,13 @@ class SparseLinearOperator(lx.AbstractLinearOperator):
 class Preconditioner(lx.AbstractLinearOperator):
     """A symmetric preconditioner of wollemi, for lineax's ``options={"preconditioner": ...}``.
 
-    It is made once, of the values that the matrix has then, and constant in compiled functions.
-    ``lineax.CG`` asks for a positive definite one.
+    It is made once from the current values of the matrix and is constant in compiled functions.
+    ``lineax.CG`` requires a positive definite preconditioner.
 
     Parameters
     ----------
     A : wollemi.Csr, shape (n, n)
-        Symmetric and positive definite.
+        A symmetric positive definite matrix.
     M : str, Settings or LinOp
         A name such as ``"amg"``, settings, or a preconditioner of ``A``.
 
@@ -148,7 +148,7 @@ class Preconditioner(lx.AbstractLinearOperator):
         Parameters
         ----------
         vector : array, shape (n,)
-            An array of JAX.
+            The vector, a JAX array.
         """
         block = jnp.asarray(vector, self.made.dtype)[None, :, None]
         params = {"pattern": self.held, "columns": self.held.matrix.shape[1]}
@@ -159,18 +159,18 @@ class Preconditioner(lx.AbstractLinearOperator):
         return jax.vmap(self.mv)(jnp.eye(self.held.matrix.shape[0], dtype=self.made.dtype)).T
 
     def transpose(self) -> Preconditioner:
-        """Return itself: it is symmetric."""
+        """Return the preconditioner itself, which is symmetric."""
         return self
 
     def in_structure(self) -> Any:
-        """Return the shape and the dtype of vectors that it is multiplied with."""
+        """Return the shape and the dtype of operands."""
         return jax.ShapeDtypeStruct((self.held.matrix.shape[0],), self.made.dtype)
 
     out_structure = in_structure
 
 
 class Made:
-    """A preconditioner on each executor that it was asked for on; it is equal to itself alone."""
+    """A preconditioner on every executor that has used it; compares by identity."""
 
     def __init__(self, A: Csr, M: str | Settings) -> None:
         self._matrix, self._settings = A, M
@@ -232,14 +232,14 @@ ad.primitive_transposes[precondition_p] = _precondition_transpose
 
 
 class Solver(lx.AbstractLinearSolver):
-    """A solver of wollemi for ``lineax.linear_solve``, of operators that are sparse matrices.
+    """A solver of wollemi for ``lineax.linear_solve``, for operators that are sparse matrices.
 
     Parameters
     ----------
     solver : str or Settings
-        As for :func:`wollemi.interop.jax.solve`.
+        As in :func:`wollemi.interop.jax.solve`.
     M : str or Settings
-        The preconditioner, made anew for new values.
+        The preconditioner; it is made anew for new values.
     rtol, atol : float
         Stop at ``norm(b - A x) <= max(rtol * norm(b), atol)``.
     maxiter : int, optional
@@ -247,7 +247,7 @@ class Solver(lx.AbstractLinearSolver):
     Raises
     ------
     SystemNotSolved
-        If a system is not solved. Within compiled functions JAX raises an error with its text.
+        If a system is not solved. In compiled functions, JAX raises an error with its message.
     """
 
     solver: str | Settings = eqx.field(static=True, default="auto")
@@ -264,7 +264,7 @@ class Solver(lx.AbstractLinearSolver):
         Parameters
         ----------
         operator : SparseLinearOperator
-            The operator, with tags or without.
+            The operator, with or without tags.
         options : dict
             Ignored.
         """
@@ -300,7 +300,7 @@ class Solver(lx.AbstractLinearSolver):
         return x, lx.RESULTS.successful, {}
 
     def transpose(self, state: SparseLinearOperator, options: dict[str, Any]) -> tuple[Any, Any]:
-        """Return the transpose."""
+        """Return the transposed operator."""
         return state.transpose(), options
 
     def conj(self, state: SparseLinearOperator, options: dict[str, Any]) -> tuple[Any, Any]:
@@ -308,11 +308,11 @@ class Solver(lx.AbstractLinearSolver):
         return state, options
 
     def assume_full_rank(self) -> bool:
-        """Return that operators are regular."""
+        """Return True: operators are assumed to be nonsingular."""
         return True
 
 
-# ---- the properties of operators that lineax asks for
+# ---- the properties of operators that lineax queries
 
 
 def _tagged(tag: object) -> Callable[[SparseLinearOperator], bool]:

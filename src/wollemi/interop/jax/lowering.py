@@ -1,13 +1,13 @@
-"""How compiled programs of JAX call a kernel.
+"""Lower primitives: how compiled JAX programs call a kernel.
 
-On CPUs they call a native handler of XLA's foreign function interface. A pattern that is known
-while a function is traced is bound to the handler with its plan, and the program has its number. A
-pattern that is an argument, or one of an exported program, comes with its arrays, and the handler
+On CPUs they call a native handler of XLA's foreign function interface. A pattern that is known at
+trace time is bound to the handler with its plan, and the program contains its number. A pattern
+that is an argument, or that belongs to an exported program, is passed as arrays, and the handler
 finds its plan by their content. Executors without handlers, and solves, are called through Python.
 
-On GPUs they call one handler, which repeats launches of kernels on XLA's stream. The first call
-with a layout of arrays runs in Python and leaves its launches. Work that is more than launches runs
-in Python at every call, on XLA's memory and stream.
+On GPUs they call one handler, which repeats kernel launches on XLA's stream. The first call with a
+layout of arrays runs in Python and records its launches. Work that consists of more than launches
+runs in Python at every call, on XLA's memory and stream.
 """
 
 from __future__ import annotations
@@ -34,26 +34,26 @@ from .device_kernels import DeviceKernel
 from .host_kernels import ENTRIES, HostKernel
 from .patterns import Held, matrix_on_device
 
-#: The executor for each of JAX's platforms that is a GPU.
+#: The executor for each GPU platform of JAX.
 PLATFORMS = {"cuda": "cuda", "rocm": "hip"}
 
 
 @dataclass(frozen=True)
 class NativeCall:
-    """How a native handler computes a primitive.
+    """The native handler's parameters for a primitive.
 
     Attributes
     ----------
     target : str
         The name of the handler.
     product : str
-        The product that a plan is made for, or :data:`~wollemi.core.foreign.WHOLE_ROWS`.
+        The product to make a plan for, or :data:`~wollemi.core.foreign.WHOLE_ROWS`.
     columns_of : int
-        Which operand has the columns that the plan is made for, counted from the last one.
+        The operand with the plan's number of columns, counted from the last operand.
     transposed : bool
-        Whether the transpose of the pattern is multiplied.
+        Whether to multiply by the transpose of the pattern.
     order : callable, optional
-        Returns the places of the pattern's numbers in the first operand, which has others.
+        Returns the positions of the pattern's numbers in the first operand, if their order differs.
     """
 
     target: str
@@ -82,7 +82,7 @@ class NativeCall:
 
 @cache
 def register_handlers() -> bool:
-    """Register the native products of CPUs with XLA; return whether there are any."""
+    """Register the native CPU products with XLA; return whether there are any."""
     try:
         handlers = executor_by_name("omp").foreign_handlers()
     except ExecutorUnavailable:
@@ -95,34 +95,34 @@ def register_handlers() -> bool:
 
 @cache
 def register_calls(platform: str) -> None:
-    """Register the handler that calls Python, and launches kernels, for a platform of JAX."""
-    # XLA's registry has the names of GPU platforms in capital letters.
+    """Register the handler that calls Python and launches kernels, for a JAX platform."""
+    # XLA's registry spells GPU platforms in capital letters.
     named = platform.upper() if platform in PLATFORMS else platform
     _register("wollemi.calls", native_calls.handlers(), named)
 
 
 def _register(state: str, handlers: Handlers, platform: str) -> None:
-    # The type first: a handler tells the number that XLA gives to it.
+    # Register the type before the handler, which refers to the type's number.
     jax.ffi.register_ffi_type(state, handlers.state, platform=platform)
     for name, stages in handlers.functions.items():
         jax.ffi.register_ffi_target(name, stages, platform=platform)
 
 
 class DeviceWork:
-    """The steps of a primitive on a GPU, for the arrays of a call.
+    """Makes the steps of a primitive on a GPU for the arrays of a call.
 
     Parameters
     ----------
     kernel : HostKernel
-        Its name, and the kinds of its operands.
+        The kernel's name and the kinds of its operands.
     device : DeviceKernel
         The function that makes the steps.
     pattern : Held or None
-        The pattern, if it is known.
+        The pattern, if it is known at trace time.
     columns : int
-        Of the pattern.
+        Columns of the pattern.
     options : dict
-        Of the primitive.
+        Options of the primitive.
     """
 
     def __init__(
@@ -164,10 +164,10 @@ def _looks_for_the_pattern() -> bool:
 def register(
     primitive: Primitive, kernel: HostKernel, native: NativeCall | None, device: DeviceKernel | None
 ) -> None:
-    """Say how a primitive is computed, eagerly and in compiled programs."""
+    """Register the implementation of a primitive, for eager calls and for compiled programs."""
     compiled = _compiled(primitive)
     primitive.def_impl(compiled if native is not None else _at_once(kernel, compiled))
-    # Each call has its own pattern in the compiled program.
+    # Not cacheable, because each call refers to its own pattern in the compiled program.
     mlir.register_lowering(primitive, _on_cpu(kernel, native), platform="cpu", cacheable=False)
     for platform, backend in PLATFORMS.items():
         rule = _on_gpu(kernel, device, backend)
@@ -176,7 +176,7 @@ def register(
 
 
 def _compiled(primitive: Primitive) -> Callable[..., Any]:
-    """Return a function that runs a primitive eagerly by a program compiled for its operands."""
+    """Return a function that runs a primitive eagerly, as a program compiled for its operands."""
     of_arguments: dict[Any, Any] = {}
 
     def eager(*operands: jax.Array, **params: Any) -> Any:
@@ -191,7 +191,7 @@ def _compiled(primitive: Primitive) -> Callable[..., Any]:
 
 
 def _at_once(kernel: HostKernel, compiled: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that computes on the host at once, so that errors are wollemi's."""
+    """Return a function that computes eagerly on the host, so that errors are wollemi's own."""
 
     def eager(*given: jax.Array, **params: Any) -> Any:
         devices = {device for x in given if isinstance(x, jax.Array) for device in x.devices()}
@@ -238,11 +238,11 @@ def call_native(
     columns: int,
     options: dict[str, Any],
 ) -> Any:
-    """Return the results of a call of a native handler."""
+    """Return the results of calling a native handler."""
     avals, name = list(ctx.avals_in), 0
     module = ctx.module_context
     if pattern is not None and module.lowering_parameters.for_export:
-        # Another process knows no pattern of this one: the program has its arrays.
+        # Another process does not know this process's patterns: the program contains the arrays.
         A = pattern.on_host
         arrays = [np.asarray(A.indptr), np.asarray(A.indices)]
         values = [*(mlir.ir_constant(array) for array in arrays), *values]
@@ -250,7 +250,7 @@ def call_native(
         columns = A.shape[1]
     elif pattern is not None:
         bound = native.bound(pattern, avals, options.get("kernel", "auto"))
-        assert bound is not None  # its executor has handlers
+        assert bound is not None  # the executor has handlers
         module.add_keepalive(bound.owner)
         name = bound.name
     attributes = {
@@ -294,7 +294,7 @@ def _on_gpu(kernel: HostKernel, device: DeviceKernel | None, backend: str) -> Ca
         call = DeviceWork(kernel, device, pattern, columns, options)
         shapes = [ArrayShape(x.shape, np.dtype(x.dtype)) for x in (*ctx.avals_in, *ctx.avals_out)]
         bound = on.foreign_call(shapes, call)
-        assert bound is not None  # executors of GPUs have handlers
+        assert bound is not None  # GPU executors have handlers
         return _call_bound(ctx, values, bound)
 
     return lowered
@@ -308,7 +308,7 @@ def _call_bound(
 
 
 def host_array(address: int, described: ArrayShape) -> Any:
-    """Return memory of XLA's as a contiguous array of NumPy that does not keep it alive."""
+    """Return XLA memory as a contiguous NumPy array that does not keep it alive."""
     shape, dtype = described
     nbytes = math.prod(shape) * dtype.itemsize
     if nbytes == 0:

@@ -1,4 +1,4 @@
-"""Sparse arrays of JAX as wollemi matrices; JAX is recognized by its attributes, not imported."""
+"""Convert sparse JAX arrays to matrices; attributes identify them, so JAX is not imported."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 
 def matrix_from(arg: BCOO | BCSR, executor: Executor | str | None, copy: bool) -> Csr:
-    """Return the entries of a ``BCOO`` or a ``BCSR`` by compressed rows, in memory of their own.
+    """Return the entries of a ``BCOO`` or a ``BCSR`` as a Csr matrix with its own memory.
 
-    Entries of one position are added up. Padding of JAX, outside of the shape or after the last
-    row, is left out. The arrays are new, with and without ``copy``.
+    Duplicate entries are summed. JAX's padding, outside of the shape or after the last row, is
+    dropped. The arrays are new, with and without ``copy``.
 
     Raises
     ------
     InvalidMatrix
-        If it has axes of a batch or dense ones.
+        If the array has batch axes or dense axes.
     """
     if arg.n_batch or arg.n_dense or len(arg.shape) != 2:
         raise InvalidMatrix(

@@ -1,4 +1,4 @@
-"""The questions of a user's score function about the entries of a pattern."""
+"""Access to the entries of a pattern, for user-defined score functions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Entries:
     Attributes
     ----------
     rows, columns : array of int, shape (nse,)
-        Where they are. Padding of a ``BCOO`` or a ``BCSR`` may have any position.
+        Row and column of each entry. Padding of a ``BCOO`` or a ``BCSR`` may have any position.
     """
 
     def __init__(self, sparse: Sparse) -> None:
@@ -57,15 +57,15 @@ class Entries:
         return sparse.scatter(jnp.asarray(A.executor.to_host(A.indices)))
 
     def of_rows(self, x: jax.Array) -> jax.Array:
-        """Return numbers of rows, shape (..., m), for each entry, shape (..., nse)."""
+        """Return one number per row, shape (..., m), for each entry, shape (..., nse)."""
         return self._numbers(x, 0, "of_rows")[..., self.rows]
 
     def of_columns(self, x: jax.Array) -> jax.Array:
-        """Return numbers of columns, shape (..., n), for each entry, shape (..., nse)."""
+        """Return one number per column, shape (..., n), for each entry, shape (..., nse)."""
         return self._numbers(x, 1, "of_columns")[..., self.columns]
 
     def _numbers(self, x: jax.Array, axis: int, name: str) -> jax.Array:
-        """Return an array that has a number for each row, or for each column."""
+        """Return an array after checking that it has one number per row or column."""
         x, expected = whole(x), self._sparse.shape[axis]
         if x.ndim == 0 or x.shape[-1] != expected:
             raise ShapeMismatch(

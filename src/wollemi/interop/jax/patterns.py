@@ -1,8 +1,8 @@
-"""The patterns of JAX's sparse arrays and of matrices of wollemi, as primitives take them.
+"""Patterns of sparse JAX arrays and of matrices, in the form that primitives take.
 
-A kernel needs more of a pattern than its arrays: plans, and its transpose. A pattern with arrays
-that are known while a function is traced is a constant of it, :class:`Held`. One that is an
-argument of a compiled function comes as arrays with every call, and is found again by its content.
+A kernel needs more than a pattern's arrays: plans, and its transpose. A pattern with arrays that
+are known at trace time is a constant of the function, a :class:`Held`. A pattern that is an
+argument of a compiled function is passed as arrays at every call and is found again by its content.
 """
 
 from __future__ import annotations
@@ -33,23 +33,23 @@ if TYPE_CHECKING:
     from jax.experimental.sparse import BCOO, BCSR
     from numpy.typing import DTypeLike
 
-#: How many patterns that were arguments of compiled functions are remembered.
+#: Number of patterns to cache that were arguments of compiled functions.
 REMEMBERED = 16
 
 
 class Pattern:
-    """The positions of the entries of a matrix, by compressed rows, in arrays of JAX.
+    """The positions of a matrix's entries in CSR order, as JAX arrays.
 
-    Functions of this package take it in place of a matrix. It is a pytree of its two arrays, so it
-    may be an argument of functions that are compiled, which then work for other patterns too.
+    Functions of this package take it instead of a matrix. It is a pytree of its two arrays, so it
+    may be an argument of compiled functions, which then work for other patterns too.
 
     Parameters
     ----------
     indptr : array of int32 or int64, shape (m + 1,)
-        The entries of row ``i`` are ``indptr[i]:indptr[i + 1]``. Entries from ``indptr[-1]`` on are
-        padding, as in a ``BCSR``.
+        Row pointers: row ``i`` has the entries ``indptr[i]:indptr[i + 1]``. Entries from
+        ``indptr[-1]`` on are padding, as in a ``BCSR``.
     indices : array of the same dtype, shape (nnz,)
-        Their columns.
+        The columns of the entries.
     shape : tuple of int
         Rows and columns.
     """
@@ -69,7 +69,7 @@ jax.tree_util.register_pytree_node(
 
 
 class Held:
-    """A pattern that is a constant of traced functions; it is equal to itself alone."""
+    """A pattern that is a constant of traced functions; compares by identity."""
 
     def __init__(self, matrix: Csr) -> None:
         self.matrix = matrix
@@ -86,7 +86,7 @@ class Held:
         return self.on(host_executor())
 
     def on(self, executor: Executor) -> Csr:
-        """Return the pattern on an executor, copied there once, like a constant of a program."""
+        """Return the pattern on an executor, copied there once like a program's constant."""
         if executor == self.matrix.executor:
             return self.matrix
         if executor.name not in self._elsewhere:
@@ -99,12 +99,12 @@ class Held:
 
 
 class Sparse(NamedTuple):
-    """The ``A`` of functions of this package.
+    """The argument ``A`` of functions of this package.
 
     Attributes
     ----------
     held : Held or None
-        The pattern, if it is known.
+        The pattern, if it is known at trace time.
     arrays : tuple of arrays
         ``indptr`` and ``indices`` of a pattern that is not known yet.
     shape : tuple of int
@@ -112,13 +112,13 @@ class Sparse(NamedTuple):
     stored : array or None
         The values as ``A`` stores them; None for ones.
     nse : int
-        How many values ``A`` stores, fillings included.
+        Number of values that ``A`` stores, including padding.
     gather : callable
-        Values in the order of ``A`` to the order of the pattern, over the last axis.
+        Reorders values from the order of ``A`` to the order of the pattern, over the last axis.
     scatter : callable
-        The other way round, with zeros for padding.
+        The inverse of ``gather``, with zeros for padding.
     like : callable
-        Values in the order of ``A`` as a sparse array like ``A``, or as they are.
+        Wraps values in the order of ``A`` in a sparse array like ``A``, or returns them unchanged.
     """
 
     held: Held | None
@@ -132,11 +132,11 @@ class Sparse(NamedTuple):
 
     @property
     def params(self) -> dict[str, Any]:
-        """The parameters by which a primitive knows the pattern."""
+        """The parameters that identify the pattern to a primitive."""
         return {"pattern": self.held, "columns": self.shape[1]}
 
     def checked(self, values: jax.Array, name: str = "values") -> jax.Array:
-        """Return numbers that a user gave for the entries of ``A``, in the order of the pattern."""
+        """Return user-given numbers of the entries of ``A``, in the order of the pattern."""
         values = whole(values)
         if values.ndim < 1 or values.shape[-1] != self.nse:
             raise ShapeMismatch(
@@ -146,7 +146,7 @@ class Sparse(NamedTuple):
         return self.gather(values)
 
     def values(self, dtype: DTypeLike) -> jax.Array:
-        """Return the values of ``A`` in the order of the pattern; ``dtype`` is that of ones."""
+        """Return the values of ``A`` in the order of the pattern; ones have ``dtype``."""
         return self.gather(jnp.ones(self.nse, dtype) if self.stored is None else self.stored)
 
 
@@ -155,12 +155,12 @@ def _same(values: jax.Array) -> jax.Array:
 
 
 def sparse_of(A: object) -> Sparse:
-    """Return a matrix of wollemi, a :class:`Pattern`, a ``BCOO`` or a ``BCSR``.
+    """Return the common form of a matrix, a :class:`Pattern`, a ``BCOO`` or a ``BCSR``.
 
     Raises
     ------
     InvalidArgument, InvalidMatrix, ExecutorMismatch
-        If it is something else, or elsewhere than in the host's memory.
+        If ``A`` has another type, or is not in the host's memory.
     """
     refuse_without_entries(A)
     if isinstance(A, Csr):
@@ -192,7 +192,7 @@ def _of_jax(A: BCOO | BCSR) -> Sparse:
 
 
 def _values_of(A: Csr) -> jax.Array:
-    """Return the values of a matrix as an array of JAX, where the matrix is."""
+    """Return the values of a matrix as a JAX array on the same device."""
     if A.executor.xp is np:
         return jnp.asarray(A.data)
     try:
@@ -217,7 +217,7 @@ def _held_of(A: Csr) -> Held:
 
 
 def _pattern_matrix(indptr: jax.Array, indices: jax.Array, shape: tuple[int, int]) -> Csr:
-    """Return checked arrays of a pattern as a matrix that has memory of its own."""
+    """Check the arrays of a pattern, and return them as a matrix with its own memory."""
     indptr, indices = np.asarray(indptr), np.asarray(indices)
     if indptr.dtype.kind != "i" or indices.dtype.kind != "i":
         raise InvalidMatrix(
@@ -238,7 +238,7 @@ def _pattern_matrix(indptr: jax.Array, indices: jax.Array, shape: tuple[int, int
 
 
 def _of_one_index_type(indptr: jax.Array, indices: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Return traced arrays of a pattern in int32, or in int64 if one of them has it."""
+    """Convert traced arrays of a pattern to int32, or to int64 if either of them has it."""
     for name, array in (("indptr", indptr), ("indices", indices)):
         if not jnp.issubdtype(array.dtype, jnp.signedinteger):
             raise InvalidMatrix(f"{name}: expected int32 or int64, got {array.dtype}")
@@ -250,7 +250,7 @@ def _is_known(*arrays: object) -> bool:
     return not any(isinstance(array, jax.core.Tracer) for array in arrays)
 
 
-# cached properties of arrays of JAX, which never change, while they live
+# properties of JAX arrays, which are immutable, cached while the arrays live
 
 _found: dict[tuple[Any, ...], tuple[tuple[weakref.ref[Any], ...], Any]] = {}
 _lock = threading.Lock()
@@ -268,7 +268,7 @@ def _once(
     made = make()
     try:
         refs = tuple(weakref.ref(array) for array in arrays)
-    except TypeError:  # a list or a NumPy array of a user's, which may change
+    except TypeError:  # a list or a NumPy array of the user, which may change
         return made
     if all(isinstance(array, jax.Array) for array in arrays):
         with _lock:
@@ -363,7 +363,7 @@ _recent: deque[Csr] = deque(maxlen=REMEMBERED)
 
 
 def matrix_of(indptr: jax.Array, indices: jax.Array, columns: int) -> Csr:
-    """Return the matrix of a pattern that came as arrays; equal arrays give the same one."""
+    """Return the matrix of a pattern given as arrays; equal arrays give the same matrix."""
     shape = (indptr.shape[0] - 1, columns)
     count = int(indptr[-1]) if indptr.shape[0] else 0
     with _lock:
@@ -379,7 +379,7 @@ def matrix_of(indptr: jax.Array, indices: jax.Array, columns: int) -> Csr:
 
 
 def matrix_on_device(on: Executor, indptr: jax.Array, indices: jax.Array, columns: int) -> Csr:
-    """Return the matrix of a pattern that came as arrays of a device, compared on the device."""
+    """Return the matrix of a pattern given as device arrays, which are compared on the device."""
     shape, count = (indptr.shape[0] - 1, columns), int(indptr[-1])
     with _lock:
         candidates = [A for A in _recent if (A.executor, A.shape, A.nnz) == (on, shape, count)]
@@ -404,12 +404,12 @@ def _refuse_devices(A: Csr) -> None:
 
 
 def to_bcsr(A: Csr) -> BCSR:
-    """Return a matrix as a ``BCSR`` of ``jax.experimental.sparse``, copied.
+    """Copy a matrix to a ``BCSR`` of ``jax.experimental.sparse``.
 
     Raises
     ------
     ExecutorMismatch
-        If it is not in the host's memory.
+        If the matrix is not in the host's memory.
 
     Examples
     --------
@@ -427,12 +427,12 @@ def to_bcsr(A: Csr) -> BCSR:
 
 
 def to_bcoo(A: Csr) -> BCOO:
-    """Return a matrix as a ``BCOO`` of ``jax.experimental.sparse``, copied.
+    """Copy a matrix to a ``BCOO`` of ``jax.experimental.sparse``.
 
     Raises
     ------
     ExecutorMismatch
-        If it is not in the host's memory.
+        If the matrix is not in the host's memory.
     """
     from jax.experimental.sparse import BCOO
 

@@ -1,9 +1,9 @@
-"""Primitives of JAX: one kernel, and the rules by which transforms go through it.
+"""Define JAX primitives: one kernel each, with the rules for JAX's transforms.
 
-Operands are arrays of a pattern (none where it is held), then dense ones. Each dense one has one
-leading axis, of as many blocks as the result or of one block for all. So ``vmap`` folds its axis
-into the blocks, and nothing is repeated in memory. How compiled programs call a kernel is in
-:mod:`.lowering`.
+Operands are the arrays of a pattern (none if it is held), followed by dense operands. Each dense
+operand has one leading axis: as many blocks as the result, or one block for all. Therefore,
+``vmap`` folds its axis into the blocks, and nothing is repeated in memory. :mod:`.lowering` defines
+how compiled programs call a kernel.
 """
 
 from __future__ import annotations
@@ -39,13 +39,14 @@ def define(
     Parameters
     ----------
     kernel : HostKernel
-        The function that computes it on arrays of NumPy.
+        The kernel that computes the primitive on NumPy arrays.
     shape : callable
-        ``shape(rows, columns, entries, *operands, **options)`` is that of one block of the result.
+        ``shape(rows, columns, entries, *operands, **options)`` returns the shape of one result
+        block.
     native : NativeCall, optional
-        The native handler that computes it in programs that are compiled for CPUs.
+        The native handler for programs compiled for CPUs.
     device : callable, optional
-        The function that computes it in programs that are compiled for GPUs.
+        The function that makes the steps in programs compiled for GPUs.
     """
     primitive = Primitive(f"wollemi_{kernel.name}")
 
@@ -87,13 +88,13 @@ def batching_rule(primitive: Primitive) -> Callable[..., tuple[Any, int]]:
         ]
         out = primitive.bind(*moved[:of_pattern], *folded, **params)
         out = out.reshape(size, blocks, *out.shape[1:])
-        return along_first_axis(out, mapped), 0  # as JAX expects of all results of a vmap
+        return along_first_axis(out, mapped), 0  # JAX expects this of all results of a vmap
 
     return batch
 
 
 def _folded(x: jax.Array, batched: bool, size: int, blocks: int) -> Any:
-    """Return an operand with a first axis over the batch, and over the blocks within it."""
+    """Return an operand with a first axis over the batch and the blocks within it."""
     if not batched:
         if x.shape[0] == 1:
             return x
@@ -124,21 +125,21 @@ def _one_by_one(
 
 
 def given(tangent: jax.Array | ad.Zero) -> jax.Array | None:
-    """Return a tangent, or None where it is zero."""
+    """Return a tangent, or None if it is zero."""
     return None if type(tangent) is ad.Zero else tangent
 
 
 def total(out: jax.Array, *terms: jax.Array | None) -> jax.Array | ad.Zero:
-    """Return the sum of the given terms, as a tangent of ``out``."""
+    """Return the sum of the terms that are not None, as a tangent of ``out``."""
     there = [term for term in terms if term is not None]
     return sum(there[1:], start=there[0]) if there else ad.Zero.from_primal_value(out)
 
 
 def multilinear(primitive: Primitive, *transposes: Callable[..., Any]) -> None:
-    """Say that a primitive is linear in each of its dense operands.
+    """Declare that a primitive is linear in each of its dense operands.
 
-    ``transposes[i](gradient, arrays, others, **params)`` is the gradient for dense operand ``i``,
-    with the arrays of the pattern and all dense operands (None in place ``i``).
+    ``transposes[i](gradient, arrays, others, **params)`` returns the gradient for dense operand
+    ``i``, given the arrays of the pattern and all dense operands (None at position ``i``).
     """
     count = len(transposes)
 
@@ -174,7 +175,7 @@ def multilinear(primitive: Primitive, *transposes: Callable[..., Any]) -> None:
 
 
 def as_blocks(gradient: jax.Array, blocks: int) -> Any:
-    """Return the gradient of an operand of ``blocks`` blocks: one for all gets the sum of all."""
+    """Return the gradient of an operand with ``blocks`` blocks; one block for all gets the sum."""
     if blocks == 1 and gradient.shape[0] != 1:
         return gradient.sum(0, keepdims=True)
     return gradient

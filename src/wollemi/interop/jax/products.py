@@ -1,8 +1,8 @@
-"""The products of sparse and dense matrices as primitives of JAX.
+"""The products of sparse and dense matrices as JAX primitives.
 
-The gradients are the same kernels again, on the pattern and on its transpose, which is made once.
-Primitives that are linear say how they are transposed; the others have tangents made of linear
-ones. So derivatives exist forward, backward and to every order.
+Gradients use the same kernels, on the pattern and on its transpose, which is made once. Linear
+primitives define their transposes; other primitives have tangents that consist of linear ones.
+Therefore, forward and reverse derivatives of every order exist.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .patterns import Held
 
 
-#: Arrays of JAX, and NumPy's arrays in kernels of the host.
+#: JAX arrays, or NumPy arrays in host kernels.
 Values = TypeVar("Values", jax.Array, np.ndarray[Any, Any])
 
 
@@ -71,7 +71,7 @@ def _fusedmm_kernel(
 
 
 def _starts(A: Csr) -> tuple[HostArray, HostArray]:
-    """Return the rows with entries, and where their entries begin."""
+    """Return the nonempty rows, and the first entry of each of them."""
     rows = np.flatnonzero(np.diff(A.indptr))
     return rows, np.asarray(A.indptr)[rows]
 
@@ -81,7 +81,7 @@ def _wide(x: Values) -> Values:
 
 
 def _reduced(A: Csr, x: HostArray, how: np.ufunc) -> HostArray:
-    """Return a reduction of each row's entries in a wide dtype; rows without entries give 0."""
+    """Return a reduction of each row's entries in a wide dtype; empty rows give 0."""
     rows, starts = _starts(A)
     out = np.zeros((x.shape[0], A.shape[0]), x.dtype)
     if rows.size:
@@ -104,7 +104,7 @@ def _spread_kernel(A: Csr, blocks: int, r: HostArray) -> HostArray:
 def _softmax_kernel(A: Csr, blocks: int, s: HostArray) -> HostArray:
     wide = _wide(s)
     largest = _reduced(A, wide, np.maximum)
-    # relative to minus infinity, others of it would be NaN
+    # subtracting minus infinity from itself would give NaN
     powers = np.exp(wide - _spread(A, np.where(np.isneginf(largest), 0, largest)))
     totals = _reduced(A, powers, np.add)
     return (powers / _spread(A, np.where(totals == 0, 1, totals))).astype(s.dtype)
@@ -182,7 +182,7 @@ multilinear(spread_p, lambda g, p, o, **params: sum_p.bind(*p, g, **params))
 def _softmax_derivative(
     p: jax.Array, t: jax.Array, pattern: Sequence[jax.Array], params: dict[str, Any]
 ) -> jax.Array:
-    """Return the derivative of the softmax with result ``p``, applied to ``t``."""
+    """Return the derivative of a softmax with result ``p`` in the direction ``t``."""
     return p * (t - spread_p.bind(*pattern, sum_p.bind(*pattern, p * t, **params), **params))
 
 
@@ -223,13 +223,13 @@ def _fusedmm_jvp(
     known = {"pattern": pattern, "columns": columns}
     product = {**known, "kernel": "auto"}
     first = 0 if pattern is not None else 2
-    # Scores and weights of 16-bit operands are in float32: gradients are rounded once.
+    # Keep scores and weights of 16-bit operands in float32, so that gradients are rounded once.
     places, dense = primals[:first], [_wide(x) for x in primals[first:]]
     given_tangents = [None if given(t) is None else _wide(t) for t in tangents[first:]]
     values, t_values = (dense.pop(0), given_tangents.pop(0)) if len(dense) == 4 else (None, None)
     C, B, D = dense
     t_C, t_B, t_D = given_tangents
-    # Samples that the forward pass did not keep are computed again: s, then p = f(s).
+    # Recompute the samples that the forward pass did not keep: s, then p = f(s).
     dots = sddmm_p.bind(*places, C, B, **product)
     s = alpha * dots if values is None else alpha * dots * values
     p = edge_weights(edge, s, places, known)

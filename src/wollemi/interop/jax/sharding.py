@@ -1,4 +1,4 @@
-"""Arrays on meshes with explicit axes: kernels take whole arrays and give whole ones."""
+"""Arrays on meshes with explicit axes: kernels take and return unsharded arrays."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 def whole(x: ArrayLike) -> jax.Array:
-    """Return an array of which every device has all elements.
+    """Return an array with all elements on every device.
 
-    The compiler gathers operands by itself along axes of type ``Auto``. Along ``Explicit`` ones the
-    type of an array has its sharding, so gathering is a step of the program.
+    Along axes of type ``Auto``, the compiler itself gathers operands. Along ``Explicit`` axes, the
+    sharding is part of an array's type, so gathering is a step of the program.
     """
     made = jnp.asarray(x)
     if not _is_sharded(made):
@@ -25,7 +25,7 @@ def whole(x: ArrayLike) -> jax.Array:
 
 
 def along_first_axis(x: jax.Array, like: jax.Array) -> jax.Array:
-    """Return an array of which the first axis is sharded as that of another one."""
+    """Return an array with its first axis sharded like the first axis of ``like``."""
     if not _is_sharded(like):
         return x
     sharding = jax.typeof(like).sharding

@@ -1,7 +1,7 @@
 """Solutions of sparse systems in JAX, with derivatives for the matrix and the right-hand side.
 
-With ``x = A^-1 b``, the tangent is ``A^-1 (db - dA x)``; a solve is linear in ``b``, and transposed
-it is the adjoint solve (Giles, *An extended collection of matrix derivative results*, 2008,
+With ``x = A^-1 b``, the tangent is ``A^-1 (db - dA x)``. A solve is linear in ``b``, and its
+transpose is the adjoint solve (Giles, *An extended collection of matrix derivative results*, 2008,
 section 2.2.3).
 """
 
@@ -53,17 +53,17 @@ def solve(
     A : wollemi.Csr, Pattern, BCOO or BCSR, shape (n, n)
         The values of a ``Csr`` are constants unless ``values`` is given.
     b : array of float32 or float64, shape (n,), (n, k) or (..., n, k)
-        Right-hand sides; several are solved as one block.
+        Right-hand sides; several ones are solved as one block.
     values : array, shape (nse,) or (..., nse), optional
-        Used in place of the values of ``A``, in their order. The systems of many matrices are one
-        batch, with a verdict for each; so are the systems of the adjoint solve.
+        Replaces the values of ``A``, in their order. The systems of several matrices are solved as
+        one batch, with a verdict for each system; the same holds for their adjoint systems.
     solver : str or Settings
         ``"auto"``, ``"direct"``, the name of a solver, or settings: ``wl.solvers.Cg(rtol=1e-10)``.
     M : str or Settings
-        As for :func:`wollemi.solve`; made anew for new values and for the adjoint.
+        As in :func:`wollemi.solve`; it is made anew for new values and for the adjoint solve.
     rtol, atol : float
-        Stop at ``norm(b - A x) <= max(rtol * norm(b), atol)``, in the adjoint solve too. By default
-        1e-10 in float64 and 1e-5 in float32.
+        Stop at ``norm(b - A x) <= max(rtol * norm(b), atol)``, also in the adjoint solve. The
+        default of ``rtol`` is 1e-10 in float64 and 1e-5 in float32.
     maxiter : int, optional
         As for :func:`wollemi.solve`.
 
@@ -74,15 +74,15 @@ def solve(
     Raises
     ------
     SystemNotSolved
-        If a column is not solved, here or in the adjoint solve. Within compiled functions JAX
-        raises ``jax.errors.JaxRuntimeError`` with its text.
+        If a column is not solved, here or in the adjoint solve. In compiled functions, JAX raises
+        ``jax.errors.JaxRuntimeError`` with the message.
     ShapeMismatch, ExecutorMismatch, UnsupportedDtype, InvalidArgument
-        If the operands do not make a system.
+        If the operands do not form a system.
 
     Notes
     -----
-    A relative error of ``rtol`` in the residuals of both solves is one of about ``rtol`` times the
-    condition number in the gradients.
+    A relative error of ``rtol`` in the residuals of both solves causes a relative error of about
+    ``rtol`` times the condition number in the gradients.
 
     Examples
     --------
@@ -119,17 +119,17 @@ def _solve_kernel(
         values = np.take(values, order, axis=1)
     if 0 in (blocks, b.shape[1], b.shape[2]):
         return np.zeros((blocks, *b.shape[1:]), b.dtype)
-    if values.shape[0] == 1:  # the right-hand sides of one matrix are one block
+    if values.shape[0] == 1:  # the right-hand sides of one matrix form one block
         _, n, k = b.shape
         x = _one(A, values[0], b.transpose(1, 0, 2).reshape(n, -1), how)
         return x.reshape(n, -1, k).transpose(1, 0, 2)
     whole = np.broadcast_to(b, (blocks, *b.shape[1:]))
-    on = A.executor  # the data that a solver stores must not refer to memory of XLA's
+    on = A.executor  # a solver's stored data must not refer to XLA's memory
     return solved_together(A, on.copy(values), on.copy(whole), how)
 
 
 def _one(A: Csr, values: HostArray, b: HostArray, how: str) -> HostArray:
-    # The data that a solver stores must not refer to memory of XLA's.
+    # A solver's stored data must not refer to XLA's memory.
     on = A.executor
     matrix = Csr._from_arrays(on, A.shape, on.copy(values), A.indices, A.indptr)
     matrix._pattern = A._pattern
@@ -139,7 +139,7 @@ def _one(A: Csr, values: HostArray, b: HostArray, how: str) -> HostArray:
 def _solve_steps(
     A: Csr, operands: Sequence[Array], out: Array, *, how: str, adjoint: bool
 ) -> Sequence[Step]:
-    """Solve on a device, in Python at every call."""
+    """Solve on a device; this runs in Python at every call."""
 
     def solve_there() -> None:
         xp, (values, b) = A.executor.xp, operands

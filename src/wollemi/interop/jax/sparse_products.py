@@ -1,4 +1,4 @@
-"""Values of products of sparse matrices, with derivatives of every order."""
+"""Values of products of sparse matrices in JAX, with derivatives of every order."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class SparseProduct(NamedTuple):
     Attributes
     ----------
     pattern : Csr
-        Where its entries are, by rows, sorted; its values are zeros.
+        The positions of the product's entries, with sorted rows; its values are zeros.
     values : jax.Array, shape (nnz,) or (..., nnz)
-        Of the product.
+        The values of the product.
     """
 
     pattern: Csr
@@ -50,15 +50,16 @@ def matmul(
     Parameters
     ----------
     A : wollemi.Csr, Pattern, BCOO or BCSR, shape (m, p)
-        Its pattern is known while a function is traced.
+        The left factor; its pattern must be known at trace time.
     B : the same, shape (p, n)
     A_values, B_values : array, shape (nse,) or (..., nse), optional
-        Used in place of the values of ``A`` and ``B``, in their order.
+        Replace the values of ``A`` and ``B``, in their order.
 
     Returns
     -------
     SparseProduct
-        With an entry at each position that any product of two entries meets.
+        The product; it has an entry at each position that any product of two entries contributes
+        to.
 
     Raises
     ------
@@ -67,8 +68,8 @@ def matmul(
 
     Notes
     -----
-    The terms of the sums are found once for two patterns and kept: six integers for each. Compiled
-    programs have them as constants.
+    The terms of the sums are found once per pair of patterns and cached: six integers per term.
+    Compiled programs contain them as constants.
 
     Examples
     --------
@@ -96,15 +97,15 @@ def galerkin(
     Parameters
     ----------
     A : wollemi.Csr, Pattern, BCOO or BCSR, shape (n, n)
-        Its pattern is known while a function is traced.
+        The fine matrix; its pattern must be known at trace time.
     P : the same, shape (n, k)
     A_values, P_values : array, optional
-        Used in place of the values of ``A`` and ``P``, in their order.
+        Replace the values of ``A`` and ``P``, in their order.
 
     Returns
     -------
     SparseProduct
-        Of shape (k, k).
+        The product, of shape (k, k).
     """
     left, right = sparse_of(A), sparse_of(P)
     a = left.values(float) if A_values is None else left.checked(A_values, "A_values")
@@ -124,7 +125,7 @@ def _product(terms: Terms, a: jax.Array, b: jax.Array) -> SparseProduct:
 
 
 class HeldTerms:
-    """The terms of a product as a constant of traced functions; it is equal to itself alone."""
+    """The terms of a product as a constant of traced functions; compares by identity."""
 
     def __init__(self, terms: Terms) -> None:
         self.terms = terms
@@ -137,12 +138,12 @@ class HeldTerms:
 
     @classmethod
     def of(cls, terms: Terms) -> HeldTerms:
-        """Return the terms of a product, held once."""
+        """Return the held form of a product's terms, made once."""
         return terms.product._pattern.get(_HELD_TERMS, lambda: cls(terms))
 
 
 def _first_of(terms: Terms, role: int) -> Array:
-    """Return the places of the first factors of the terms of a contraction."""
+    """Return the positions of the first factors of a contraction's terms."""
     return terms.of[role].first
 
 
@@ -152,7 +153,7 @@ _HELD_TERMS: Key[HeldTerms] = Key("terms of a product, held by JAX")
 def _contracted(
     x: jax.Array, y: jax.Array, *, pattern: HeldTerms, role: int, kernel: str = "auto"
 ) -> jax.Array:
-    """Return the sums by a product with a vector: the values of the matrix belong to terms."""
+    """Return the sums by a matrix-vector product with one matrix value per term."""
     contraction, held = pattern.terms.of[role], pattern.patterns[role]
     A = contraction.pattern
     first = A.executor.to_host(contraction.first)
@@ -162,7 +163,7 @@ def _contracted(
 
 
 _by_product = mlir.lower_fun(_contracted, multiple_results=False)
-# The kernel that the rule names for one column takes a vector's way, which no launch repeats.
+# For one column, the default rule picks a vector kernel, which launches cannot repeat.
 _by_segments = mlir.lower_fun(partial(_contracted, kernel="row-segments"), multiple_results=False)
 
 
@@ -187,7 +188,7 @@ def _eager(x: jax.Array, y: jax.Array, *, pattern: HeldTerms, role: int) -> jax.
 def _gradient(
     g: jax.Array, role: int, at: int, others: Sequence[Any], pattern: HeldTerms
 ) -> jax.Array:
-    """Return the contraction for one operand: of the gradient and of the other operand."""
+    """Return the contraction of the gradient with the other operand: one operand's gradient."""
     wanted, left = OTHERS[role][at], OTHERS[role][1 - at]
     given = {role: g, left: others[1 - at]}
     operands = (given[which] for which in OTHERS[wanted])

@@ -1,9 +1,10 @@
 """Eigenpairs and singular triplets in JAX, with derivatives of every order.
 
 An eigenpair solves ``A v = l v`` and ``v^T v = 1``. The tangent of ``l`` is ``v^T dA v``, which
-takes no solve. By the implicit function theorem the tangent of the pair solves the bordered system
-``[[A - l I, s v], [s v^T, 0]] (dv, -dl / s) = (-dA v, 0)`` for every scale ``s``, which is regular
-for a simple eigenvalue (Magnus, *On differentiating eigenvalues and eigenvectors*, 1985).
+requires no solve. By the implicit function theorem, the tangent of the pair solves the bordered
+system ``[[A - l I, s v], [s v^T, 0]] (dv, -dl / s) = (-dA v, 0)`` for every scale ``s``; it is
+nonsingular for a simple eigenvalue (Magnus, *On differentiating eigenvalues and eigenvectors*,
+1985).
 """
 
 from __future__ import annotations
@@ -56,33 +57,33 @@ def eigsh(
     Parameters
     ----------
     A : wollemi.Csr, Pattern, BCOO or BCSR, shape (n, n)
-        Its pattern is symmetric, and known while a function is traced. The matrix is the symmetric
-        part ``(A + A.T) / 2``.
+        A matrix with a symmetric pattern that is known at trace time. Its symmetric part
+        ``(A + A.T) / 2`` is used.
     k : int
-        Fewer than n.
+        Number of eigenpairs, less than n.
     which : {"LM", "SM", "LA", "SA"}
-        As for :func:`wollemi.linalg.eigsh`.
+        As in :func:`wollemi.linalg.eigsh`.
     sigma : float, optional
-        Near which the eigenvalues are, as for :func:`wollemi.linalg.eigsh`.
+        Find eigenvalues near this value, as in :func:`wollemi.linalg.eigsh`.
     values : array of float32 or float64, shape (nse,) or (..., nse), optional
-        Used in place of the values of ``A``, in their order.
+        Replaces the values of ``A``, in their order.
     solver, M, rtol
-        As for :func:`solve`, for the systems of the derivatives of vectors; derivatives of values
-        take none. ``"auto"`` is MINRES, which takes products alone, and sparse factors for the
-        systems that it leaves.
+        As in :func:`solve`, for the systems of the derivatives of eigenvectors; derivatives of
+        eigenvalues need no solve. ``"auto"`` uses MINRES, which needs only products, and sparse
+        factors for the systems that MINRES does not solve.
 
     Returns
     -------
     w : jax.Array, shape (k,) or (..., k)
         Eigenvalues in rising order.
     v : jax.Array, shape (n, k) or (..., n, k)
-        Eigenvectors of length one with a positive component of largest modulus.
+        Eigenvectors of length one; the component of largest modulus is positive.
 
     Raises
     ------
     InvalidMatrix
-        If a wanted eigenvalue is nearly equal to another one: their vectors have no derivatives.
-        Within compiled functions JAX raises an error with its text.
+        If a requested eigenvalue is nearly equal to another one: their eigenvectors are not
+        differentiable. In compiled functions, JAX raises an error with the message.
     InvalidArgument, UnsupportedDtype, ShapeMismatch, NotConverged
         If the operands do not fit, or a pair is not found.
 
@@ -125,31 +126,31 @@ def svds(
     Parameters
     ----------
     A : wollemi.Csr, Pattern, BCOO or BCSR, shape (m, n)
-        Its pattern is known while a function is traced.
+        The matrix; its pattern must be known at trace time.
     k : int
-        Fewer than m and n.
+        Number of triplets, less than m and n.
     which : {"LM", "SM"}
-        The largest or the smallest.
+        Find the largest or the smallest singular values.
     values : array of float32 or float64, shape (nse,) or (..., nse), optional
-        Used in place of the values of ``A``, in their order.
+        Replaces the values of ``A``, in their order.
     solver, M, rtol
-        As for :func:`solve`, for the systems of the derivatives of vectors; derivatives of values
-        take none. ``"auto"`` is MINRES, which takes products alone, and sparse factors for the
-        systems that it leaves.
+        As in :func:`solve`, for the systems of the derivatives of singular vectors; derivatives of
+        singular values need no solve. ``"auto"`` uses MINRES, which needs only products, and sparse
+        factors for the systems that MINRES does not solve.
 
     Returns
     -------
     u : jax.Array, shape (m, k) or (..., m, k)
     s : jax.Array, shape (k,) or (..., k)
-        In rising order.
+        Singular values in rising order.
     vt : jax.Array, shape (k, n) or (..., k, n)
         The component of largest modulus of each ``(u, v)`` is positive.
 
     Raises
     ------
     InvalidMatrix
-        If a wanted singular value is nearly 0 or nearly equal to another one. Within compiled
-        functions JAX raises an error with its text.
+        If a requested singular value is nearly 0 or nearly equal to another one. In compiled
+        functions, JAX raises an error with the message.
     InvalidArgument, UnsupportedDtype, NotConverged
         If the operands do not fit, or a triplet is not found.
     """
@@ -180,7 +181,7 @@ def _values(held: Held, values: jax.Array, pairs: jax.Array) -> jax.Array:
     values : array, shape (b, nnz)
         Its values.
     pairs : array, shape (b, n + 1, k)
-        Eigenvectors and, last, eigenvalues.
+        Eigenvectors and, in the last row, eigenvalues.
     """
     return pairs[:, -1]
 
@@ -194,7 +195,7 @@ def _values_jvp(held: Held, primals: Sequence[jax.Array], tangents: Sequence[jax
 
 
 def _kernels(function: Callable[[Csr, str], Array]) -> tuple[Callable[..., Any], ...]:
-    """Return the kernels of the host and of devices that call a function of each matrix."""
+    """Return the host and device kernels that apply a function to each matrix."""
 
     def one(A: Csr, values: Array, how: str) -> Array:
         on = A.executor
@@ -238,7 +239,7 @@ def _tangent(
     t_values: jax.Array,
     system: str,
 ) -> Any:
-    """Return the tangents of eigenpairs, one bordered system for each.
+    """Return the tangents of eigenpairs, by solving one bordered system each.
 
     Parameters
     ----------
@@ -247,9 +248,9 @@ def _tangent(
     values, t_values : array, shape (b, nnz)
         Its values, and their tangents.
     pairs : array, shape (b, n + 1, k)
-        Eigenvectors and, last, eigenvalues.
+        Eigenvectors and, in the last row, eigenvalues.
     system : str
-        How systems are solved.
+        The solver of the systems.
     """
     n, border = held.matrix.shape[0], bordered(held.on_host)
     b, k = pairs.shape[0], pairs.shape[2]

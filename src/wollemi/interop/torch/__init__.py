@@ -1,4 +1,4 @@
-"""Products of machine learning, solves and spectra on PyTorch's tensors, with gradients."""
+"""Machine learning products, solves and spectra on PyTorch tensors, with gradients."""
 
 from ...core import libraries as _libraries
 from . import operands as _operands

@@ -1,4 +1,4 @@
-"""Operands of derivatives: patterns that are known, and values that are put at known positions."""
+"""Operands of functions with known patterns, and values at known positions."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from .patterns import matrix_of, outside_of_transforms, value_tensor
 
 
 class Given(NamedTuple):
-    """An operand of a function.
+    """An operand with a known pattern.
 
     Attributes
     ----------
     matrix : Csr
-        Its pattern.
+        The pattern.
     values : Tensor, shape (..., nnz)
-        In the order of the pattern.
+        The values, in the order of the pattern.
     """
 
     matrix: Csr
@@ -36,12 +36,12 @@ class Given(NamedTuple):
 
 
 def given(A: object, values: Tensor | None, function: str, name: str = "values") -> Given:
-    """Return a matrix, or a sparse tensor, with the values that a function was given for it.
+    """Return a matrix or a sparse tensor together with the values given for it.
 
     Raises
     ------
     InvalidArgument, ShapeMismatch, UnsupportedDtype
-        If it is something else, a batch of patterns, or not of float32 or float64.
+        If ``A`` has another type, is a batch of patterns, or is not float32 or float64.
     """
     tensor = value_tensor(A) if isinstance(A, Csr) and values is None else values
     if tensor is None and isinstance(A, Tensor):
@@ -64,7 +64,7 @@ def given(A: object, values: Tensor | None, function: str, name: str = "values")
 def indices_on(A: Csr, name: str, indices: Indices | Callable[[], Any], device: Any) -> Tensor:
     """Return indices that follow from a pattern as a tensor, copied to a device once.
 
-    A function that returns them is called the first time alone.
+    If ``indices`` is a function that returns them, it is called only the first time.
     """
     key: Key[Tensor] = Key("indices in tensors").of_size(name, device)
     if key not in A._pattern:
@@ -79,7 +79,7 @@ def indices_on(A: Csr, name: str, indices: Indices | Callable[[], Any], device: 
 
 
 def assembled_values(made: AssembledPattern, *numbers: Tensor) -> Tensor:
-    """Return the values of an assembled pattern, shape (..., nnz), from its parts."""
+    """Return the values of an assembled pattern, shape (..., nnz), computed from its parts."""
     whole = torch.cat(numbers, -1)
     places = indices_on(made.pattern, "places", made.positions, whole.device)
     return whole.new_zeros((*whole.shape[:-1], made.pattern.nnz)).index_add(-1, places, whole)

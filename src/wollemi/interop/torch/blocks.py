@@ -1,4 +1,4 @@
-"""Kernels on tensors with any leading axes, which form a batch."""
+"""Run kernels on tensors with any leading axes, which form a batch."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 #: A tensor, and the number of its axes without the batch axes.
 Given = tuple[Tensor | None, int]
 
-#: Repeats launches for tensors at other addresses.
+#: A function that repeats launches for tensors at other addresses.
 Repeat = Callable[[Sequence[int]], None]
 
-#: Layouts that are known of a pattern at most: a factor that changes from call to call makes new
-#: ones.
+#: Upper bound of cached layouts per pattern: a scalar factor that changes from call to call creates
+#: new layouts.
 MOST_LAYOUTS = 256
 
 
 def run(
     operation: Operation, A: Csr | Mask, tensors: Sequence[Given], *scalars: float | str
 ) -> None:
-    """Run a kernel on tensors, each with its number of axes without the batch axes."""
+    """Run a kernel on tensors, given with their numbers of axes without the batch axes."""
     on = A.executor
     if on.xp is np:
         blocks = _without_axes(tensors)
@@ -57,9 +57,9 @@ def _run_once(
 def _run_again(
     operation: Operation, A: Csr | Mask, tensors: Sequence[Given], scalars: tuple[Any, ...]
 ) -> None:
-    """Repeat the launches for other tensors of this layout, of which only addresses are read.
+    """Repeat the launches for other tensors of this layout, reading only their addresses.
 
-    Making arrays of tensors, and the decisions, take longer than small kernels of a GPU.
+    Converting tensors to arrays, and the decisions, take longer than small GPU kernels.
     """
     on, repeats = A.executor, A._pattern.repeats
     addresses = [0 if t is None else t.data_ptr() for t, _ in tensors]
@@ -97,7 +97,7 @@ def layout_of(
     addresses: Sequence[int],
     alignment: int,
 ) -> Hashable:
-    """Return all that a call follows from, besides the pattern and the addresses."""
+    """Return everything that a call depends on, besides the pattern and the addresses."""
     return (
         operation,
         scalars,
@@ -123,7 +123,7 @@ def _arrays(on: Executor, tensors: Sequence[Given]) -> list[list[Array | None]]:
 
 
 def _without_axes(tensors: Sequence[Given]) -> list[Array | None] | None:
-    """Return tensors of the host without leading axes as batches of one, or None."""
+    """Return host tensors without leading axes as batches of one, or None for other tensors."""
     blocks: list[Array | None] = []
     for t, axes in tensors:
         if t is None:
@@ -135,14 +135,14 @@ def _without_axes(tensors: Sequence[Given]) -> list[Array | None] | None:
             array = numpy_of(made) if made.dtype is torch.bfloat16 else made.numpy()
             if not array.flags.aligned:
                 array = array.copy()
-            blocks.append(array[None])  # in a tenth of the time that PyTorch takes for an axis
+            blocks.append(array[None])  # takes a tenth of the time of adding an axis in PyTorch
         else:
             return None
     return blocks
 
 
 def _batches(tensors: Sequence[Given]) -> list[list[Tensor | None]]:
-    """Return the operands with one leading axis: in one piece where strides allow it."""
+    """Return the operands with one leading axis, as a single block if the strides allow it."""
     leading = next(t.dim() - axes for t, axes in tensors if t is not None)
     if leading == 1:
         return [[t for t, _ in tensors]]
@@ -150,7 +150,7 @@ def _batches(tensors: Sequence[Given]) -> list[list[Tensor | None]]:
         return [[None if t is None else t[None] for t, _ in tensors]]
     try:
         return [[None if t is None else t.view(-1, *t.shape[-axes:]) for t, axes in tensors]]
-    except RuntimeError:  # blocks that are not at equal distances
+    except RuntimeError:  # blocks that are not equally spaced
         count = next(t.shape[0] for t, _ in tensors if t is not None)
         parts = ([(None if t is None else t[i], axes) for t, axes in tensors] for i in range(count))
         return [batch for part in parts for batch in _batches(part)]

@@ -1,4 +1,4 @@
-"""Functions on tensors that PyTorch's captures (``torch.cuda.graph``) cannot record."""
+"""Refuse functions on tensors that PyTorch's captures (``torch.cuda.graph``) cannot record."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from .identities import Seen
 
 
 def is_captured(operand: object) -> bool:
-    """Return whether PyTorch's work on a tensor is recorded at present."""
+    """Return whether PyTorch is currently capturing the work on a tensor's device."""
     if torch.compiler.is_compiling() or not isinstance(operand, Tensor):
         return False
     return operand.is_cuda and torch.cuda.is_current_stream_capturing()
 
 
 def refuse_sharing(executor: Executor) -> None:
-    """Raise CaptureRefused in a capture: streams would wait for each other, which it forbids."""
+    """Raise CaptureRefused in a capture: streams would have to wait for each other."""
     if executor.xp is np or torch.compiler.is_compiling() or not torch.cuda.is_initialized():
         return
     if torch.cuda.is_current_stream_capturing():
@@ -42,24 +42,24 @@ def refuse_first(tensor: Tensor, call: str, part: str) -> None:
         )
 
 
-#: The calls that were made with two tensors of a pattern or of a mask.
+#: The calls made so far with the two tensors of a pattern or a mask.
 _CALLED = Seen[set[Hashable]]()
 
 
 def refuse_first_call(places: tuple[Tensor, Tensor], call: str, *operands: Tensor | None) -> None:
-    """Raise CaptureRefused in a capture unless a call like this one was made before.
+    """Raise CaptureRefused in a capture unless an equal call was made before it.
 
-    Functions that begin with work of PyTorch call this first: a graph would have that work, and
-    lack the kernels that follow it.
+    Functions that start with work of PyTorch call this first: otherwise, a graph would contain that
+    work but not the kernels that follow it.
 
     Parameters
     ----------
     places : tuple of two tensors
-        Of a pattern or of a mask.
+        The tensors of a pattern or of a mask.
     call : str
-        The name of the function, with the options that choose kernels.
+        The name of the function, and the options that select kernels.
     operands : Tensor or None
-        Dense operands.
+        The dense operands.
     """
     first, last = places
     if torch.compiler.is_compiling() or not first.is_cuda or first.is_inference():
@@ -83,7 +83,7 @@ def refuse_first_call(places: tuple[Tensor, Tensor], call: str, *operands: Tenso
 
 
 def refuse_always(operand: object, call: str, reason: str, remedy: str) -> None:
-    """Raise CaptureRefused in a capture: the host takes part in each call."""
+    """Raise CaptureRefused in a capture: the host takes part in every call."""
     if is_captured(operand):
         raise CaptureRefused(f"{call}: the stream is being captured, and {reason}. {remedy}")
 

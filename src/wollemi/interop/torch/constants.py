@@ -1,4 +1,4 @@
-"""Tensors that are constants of the functions that PyTorch compiles."""
+"""Tensors that are constants of functions compiled by PyTorch."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from torch.utils.weak import WeakIdKeyDictionary
 
 P = ParamSpec("P")
 
-#: The functions that return constants, by their names. The compiler reads attributes of a module
-#: when it needs them, so that they may be made while it traces.
+#: The functions that return constants, by name. The compiler reads a module's attributes when it
+#: needs them, so functions may be added while it traces.
 _FUNCTIONS = ModuleType("wollemi_constants")
-#: The names of the functions, by their tensors.
+#: The name of the function for each tensor.
 _NAMES: Any = WeakIdKeyDictionary()
 _numbers = itertools.count()
 
 
 def constant(make: Callable[P, Tensor]) -> Callable[P, Tensor]:
-    """Return a function, the result of which is a constant of compiled functions.
+    """Return a function with a result that is a constant of compiled functions.
 
-    The compiler calls ``make`` once, and inserts the tensor as it is. It tells the constants of a
-    graph apart by the names of the functions that return them, so each tensor has one of its own.
+    The compiler calls ``make`` once and inserts the tensor unchanged. It identifies a graph's
+    constants by the names of the functions that return them, so each tensor has its own function.
 
     Parameters
     ----------
     make : callable
-        Returns the tensor. Its arguments are numbers, because the compiler of PyTorch 2.11 passes
-        no objects on: where a compiled function takes ``id`` of a matrix, the compiler checks that
-        the matrix is the same. The caller holds the matrix.
+        Returns the tensor. Its arguments must be numbers, because the compiler of PyTorch 2.11 does
+        not pass objects on: if a compiled function calls ``id`` of a matrix, the compiler checks
+        that the matrix is the same. The caller keeps the matrix alive.
     """
 
     def name(*given: P.args, **named: P.kwargs) -> str:
@@ -50,8 +50,8 @@ def constant(make: Callable[P, Tensor]) -> Callable[P, Tensor]:
 
 def _name_of(tensor: Tensor) -> str:
     """Return the name of the function that returns a tensor."""
-    # As torch._dynamo.mark_static does, which is of no effect while the compiler traces: with
-    # dynamic=True the compiler would take the size of a constant for one that may change.
+    # The same as torch._dynamo.mark_static, which has no effect while the compiler traces: with
+    # dynamic=True, the compiler would otherwise treat the size of a constant as variable.
     tensor._dynamo_static_indices = {0}
     known = _NAMES.get(tensor)
     if known is not None:

@@ -1,4 +1,4 @@
-"""The logarithm of a determinant in PyTorch, exact by factors or estimated by Lanczos processes."""
+"""Log-determinants in PyTorch: exact by factorization, or estimated by Lanczos processes."""
 
 from __future__ import annotations
 
@@ -47,21 +47,21 @@ def log_determinant(
     ----------
     A : wollemi.Csr, sparse torch tensor or Pattern, shape (n, n)
     values : Tensor of float32 or float64, shape (nnz,) or (..., nnz), optional
-        Used in place of the values of ``A``.
+        Replaces the values of ``A``.
     method : {"factors", "lanczos"}
-        ``"factors"`` is exact: sparse factors on the host, derivatives by Takahashi's equations.
-        Second derivatives take two solves with n right-hand sides.
-        ``"lanczos"`` is an estimate for large symmetric positive definite matrices, on the device
-        of the values: the mean over random probes, each with the quadrature rule of a Lanczos
-        process. Its gradient is an unbiased estimate of the exact gradient by solves with the
-        probes, and not the gradient of the estimate.
+        ``"factors"`` is exact: it uses sparse factors on the host, and Takahashi's equations for
+        derivatives. Second derivatives take two solves with n right-hand sides. ``"lanczos"`` is an
+        estimate for large symmetric positive definite matrices, on the device of the values: the
+        mean over random probes of the quadrature rule of a Lanczos process. Its gradient is not the
+        gradient of the estimate, but an unbiased estimate of the exact gradient through solves with
+        the probes.
     probes, steps : int
-        Of ``"lanczos"``: random vectors, and iterations for each.
+        For ``"lanczos"``: the number of random vectors, and of iterations for each of them.
     seed : int
-        Of the probes. The same seed gives the same probes.
+        The seed of the probes. Equal seeds give equal probes.
     solver, M, rtol
-        Of ``"lanczos"``: as for :func:`solve`, for its gradient; ``rtol`` is 1e-6 by default, 1e-5
-        in float32.
+        For the gradient of ``"lanczos"``, as in :func:`solve`; ``rtol`` is 1e-6 by default, 1e-5 in
+        float32.
 
     Returns
     -------
@@ -72,7 +72,7 @@ def log_determinant(
     InvalidMatrix
         If the matrix is singular to working precision.
     ShapeMismatch, UnsupportedDtype, InvalidArgument
-        If ``A`` is not square, or an option is none.
+        If ``A`` is not square, or if an option is invalid.
     UnsupportedOperation
         For third derivatives of ``"factors"``.
 
@@ -114,7 +114,7 @@ def log_determinant(
 def _for_each(
     function: Callable[..., Any], A: Csr, shape: Sequence[int], *operands: Tensor
 ) -> Tensor:
-    """Return the results of a function of the host for each block, on the device of values."""
+    """Apply a function of the host to each block, and return the results on the values' device."""
     like, blocks = operands[0], math.prod(operands[0].shape[:-1])
     given = [x.detach().cpu().reshape(blocks, x.shape[-1]).numpy() for x in operands]
     found = np.array([function(A, *rows) for rows in zip(*given, strict=True)])
@@ -177,7 +177,7 @@ def _derivative_backward(
 ) -> Gradients:
     if needs[2]:
         raise _no_third_derivatives()
-    return None, None, None, _derivative(*inputs[:3], gradient)  # it is its own adjoint
+    return None, None, None, _derivative(*inputs[:3], gradient)  # the operation is self-adjoint
 
 
 def _derivative_jvp(inputs: Inputs, tangents: Tangents, out: Tensor) -> Tensor:
@@ -239,7 +239,7 @@ def _estimate_kernel(
 
 
 def _sampled_mean(inputs: Inputs) -> Tensor:
-    """Return the mean of ``(A^-1 z) z^T`` on the pattern."""
+    """Return the mean of ``(A^-1 z) z^T`` at the positions of the pattern."""
     indptr, indices, values, Z, _, how = inputs
     X = solve_system(indptr, indices, values, Z, how)
     mean: Tensor = sddmm(indptr, indices, X, Z, "auto") / Z.shape[-1]
@@ -271,9 +271,9 @@ _estimate: Operator = define(
 def _estimated(
     A: Csr, values: Tensor, rng: np.random.Generator, probes: int, steps: int, how: str
 ) -> Tensor:
-    """Return the estimate of the symmetric part."""
+    """Return the estimate for the symmetric part."""
     n, mirrored = A.shape[0], indices_on(A, "mirror", mirror(A), values.device)
-    mean = (values + values[..., mirrored]) / 2  # symmetric for all values that are given
+    mean = (values + values[..., mirrored]) / 2  # symmetric for any given values
     signs = torch.from_numpy(rng.integers(0, 2, (n, probes)) * 2 - 1).to(values)
     indptr, indices, _ = pattern_tensors(A, values.device)
     Z = signs.expand(*mean.shape[:-1], n, probes)
@@ -282,7 +282,7 @@ def _estimated(
 
 
 def quadrature(multiply: Callable[[Tensor], Tensor], Z: Tensor, steps: int) -> Tensor:
-    """Return the mean of ``z^T log(A) z`` over the columns of ``Z``, entries of which are 1 or -1.
+    """Return the mean of ``z^T log(A) z`` over the columns of ``Z``, which have entries 1 and -1.
 
     Parameters
     ----------
@@ -291,7 +291,7 @@ def quadrature(multiply: Callable[[Tensor], Tensor], Z: Tensor, steps: int) -> T
     Z : Tensor, shape (n, p)
         The probes.
     steps : int
-        Of each Lanczos process, at most n.
+        Steps of each Lanczos process, at most n.
     """
     n, p = Z.shape
     tiny = torch.finfo(Z.dtype).eps * 100
@@ -312,6 +312,6 @@ def quadrature(multiply: Callable[[Tensor], Tensor], Z: Tensor, steps: int) -> T
     T = torch.diag_embed(diagonals) + torch.diag_embed(off, 1) + torch.diag_embed(off, -1)
     nodes, vectors = torch.linalg.eigh(T)
     weights = vectors[:, 0, :] ** 2
-    used = weights > tiny**2  # blocks that follow the end of a process have weight 0
+    used = weights > tiny**2  # blocks after the end of a process have weight 0
     logarithms = weights * torch.where(used, nodes, 1).log()
     return n * torch.where(used, logarithms, 0).sum(-1).mean()

@@ -1,8 +1,8 @@
-"""Traced edge functions of PyTorch: attention with a function of the user's own in one kernel.
+"""Traced edge functions in PyTorch: attention with a user-defined function in one kernel.
 
-The forward product runs the function within its kernel. Gradients are made of differentiable
-operators: the outputs of the program and of its derivatives for arrays of scores, so that they
-exist to every order.
+The forward product runs the function inside of its kernel. Gradients consist of differentiable
+operators, which evaluate the outputs of the program and of its derivatives on arrays of scores.
+Therefore, gradients of every order exist.
 """
 
 from __future__ import annotations
@@ -45,16 +45,16 @@ _TOLD: set[str] = set()
 
 
 class Inlined(NamedTuple):
-    """An edge function that is a part of the kernel.
+    """An edge function that becomes part of the kernel.
 
     Attributes
     ----------
     text : str
-        Its program.
+        The text of its program.
     softmax : bool
-        Whether that ends with a softmax.
+        Whether the program ends with a softmax.
     of_rows, of_columns, of_entries : list of Tensor
-        Its inputs.
+        Its inputs by rows, by columns and by entries.
     """
 
     text: str
@@ -76,7 +76,7 @@ def _traced(
 
 
 def inlined_by_name(edge: str, softcap: float | None, bias: Tensor | None) -> Inlined:
-    """Return the program of a named edge function after a cap and a bias."""
+    """Return the program of a named edge function, preceded by a cap and a bias."""
     text = text_of_named(edge, softcap, bias is not None)
     return Inlined(text, edge == "softmax", [], [], [] if bias is None else [bias])
 
@@ -89,20 +89,20 @@ def traced_or_none(
     bias: Tensor | None = None,
     softcap: float | None = None,
 ) -> Inlined | None:
-    """Return the program of an edge function after bias and cap, or None and log the reason.
+    """Return the program of an edge function after bias and cap; on failure log why, return None.
 
     Parameters
     ----------
     edge : callable or str
-        A function, or the name of one.
+        A function, or the name of a function.
     shape : tuple of int
-        Of the pattern.
+        Shape of the pattern.
     of_scores : tuple of int
         The shape of the scores.
     bias : Tensor, optional
         Added to the scores.
     softcap : float, optional
-        The bound of the scores, before the bias.
+        Bound of the scores, applied before the bias.
     """
     if not callable(edge):
         return inlined_by_name(edge, softcap, bias)
@@ -123,12 +123,12 @@ def traced_of_mask(
     of_scores: tuple[int, ...],
     softcap: float | None,
 ) -> Inlined:
-    """Return the program of an edge function of a mask.
+    """Return the program of a mask's edge function.
 
     Raises
     ------
     UnsupportedOperation
-        If it cannot be traced: a mask has no array of scores for it.
+        If it cannot be traced: with a mask, there is no array of scores to call it on.
     """
     if not callable(edge):
         return inlined_by_name(edge, softcap, None)
@@ -145,9 +145,10 @@ def traced_of_mask(
 
 @torch.compiler.assume_constant_result
 def text_of_named(edge: str, softcap: float | None, with_bias: bool) -> str:
-    """Return the program of a named edge function after a cap and a bias.
+    """Return the program of a named edge function, preceded by a cap and a bias.
 
-    The compiler of PyTorch takes it as a constant. Its one input is the bias, if there is one.
+    PyTorch's compiler treats the text as a constant. The program's only input is the bias, if there
+    is one.
     """
     bias = torch.zeros(1) if with_bias else None
     before = None if bias is None and softcap is None else _before(bias, softcap)
@@ -177,7 +178,7 @@ _NAMED: dict[str, Any] = {
 
 
 def lowered(*tensors: Tensor | None) -> tuple[Any, ...]:
-    """Return operands in the dtype of autocast, where that is enabled; float64 ones stay."""
+    """Return operands in autocast's dtype if autocast is enabled; float64 operands are kept."""
     device = next(x for x in tensors if x is not None).device.type
     if not torch.is_autocast_enabled(device):
         return tensors
@@ -186,7 +187,7 @@ def lowered(*tensors: Tensor | None) -> tuple[Any, ...]:
 
 
 def stacked(arrays: Sequence[Tensor], batch: tuple[int, ...], length: int, like: Tensor) -> Tensor:
-    """Return inputs of one kind in one array, shape (..., count, length)."""
+    """Return inputs of one kind as one array, shape (..., count, length)."""
     dtype = torch.float32 if like.dtype.itemsize < 4 else like.dtype
     if not arrays:
         return like.new_empty((*batch, 0, length), dtype=dtype)
@@ -198,7 +199,7 @@ def _given(inputs: Inputs) -> list[tuple[Tensor | None, int]]:
     return [(x if x.shape[-2] else None, 2) for x in inputs]
 
 
-# ---- the function of stored scores
+# ---- the function on stored scores
 
 
 def _function_kernel(
@@ -327,7 +328,7 @@ def _empty_results(C: Tensor, D: Tensor, function: str) -> tuple[Tensor, Tensor]
 
 
 def _weights(inputs: Inputs) -> tuple[Tensor, Tensor, Tensor, bool]:
-    """Return the products, the scores, and the weights of the entries, made of operators."""
+    """Return the products, scores and weights of the entries, computed by operators."""
     indptr, indices, values, C, B, _, of_rows, of_columns, of_entries, alpha, function, _ = inputs
     dots = alpha * operators.sddmm(indptr, indices, C, B, "auto")
     s = dots if values is None else dots * values
@@ -341,7 +342,7 @@ def _traced_backward(
     inputs: Inputs, needs: Sequence[bool], found: tuple[Tensor, Tensor], gradient: Tensor
 ) -> Gradients:
     narrow = inputs[3].dtype
-    if narrow.itemsize < 4 and gradient.is_cpu:  # as the gradients of named functions
+    if narrow.itemsize < 4 and gradient.is_cpu:  # as for the gradients of named functions
         wide = [x.float() if isinstance(x, Tensor) and x.dtype is narrow else x for x in inputs]
         made = _traced_backward(wide, needs, found, gradient.float())
         return (*(x if x is None else x.to(narrow) for x in made[:6]), *made[6:])
@@ -404,17 +405,17 @@ _fusedmm_traced: OpOverload = define(
 
 
 def _differentiable(*tensors: Tensor | None) -> bool:
-    """Return whether derivatives of a result may be asked for."""
+    """Return whether a caller may request derivatives of a result."""
     if torch.compiler.is_compiling():
         return torch.is_grad_enabled()
     if forward_ad._current_level >= 0 or torch._C._functorch.peek_interpreter_stack() is not None:
-        return True  # a transform may hold the tensor that has the gradient
+        return True  # a transform may hold the tensor that requires the gradient
     given = [x for x in tensors if x is not None]
     return torch.is_grad_enabled() and any(x.requires_grad for x in given)
 
 
 def _log_totals(inputs: Inputs) -> Tensor:
-    """Return the logarithms of the totals of a softmax, made of differentiable operators."""
+    """Return the log-totals of a softmax, computed by differentiable operators."""
     indptr, indices, values, C, B, _, of_rows, of_columns, of_entries, alpha, function, _ = inputs
     pattern, n = (indptr, indices), B.shape[-2]
     s = alpha * operators.sddmm(*pattern, C, B, "auto")
@@ -453,7 +454,7 @@ def _mask_kernel(
 
 
 def _listed(inputs: Inputs) -> tuple[Any, ...]:
-    """Return the arguments of the product of a pattern with the entries of a mask."""
+    """Return the arguments of the product with a pattern that lists the mask's entries."""
     first, last, C, B, D, of_rows, of_columns, alpha, function, _ = inputs
     indptr, indices = masks.entries_of(first, last)
     none = of_rows.new_empty((*C.shape[:-2], 0, indices.shape[0]))
@@ -494,7 +495,7 @@ def mask_fusedmm_traced(
     *,
     return_lse: bool,
 ) -> tuple[Tensor, Tensor]:
-    """Return the product of a mask with a traced function, and logarithms of its totals."""
+    """Return a mask's product with a traced function, and the log-totals of its softmax."""
     C, B, D = lowered(*operands)
     operands, batch = (C, B, D), tuple(C.shape[:-2])
     inputs = (
@@ -518,9 +519,9 @@ def fusedmm_traced(
     *,
     return_lse: bool,
 ) -> tuple[Tensor, Tensor]:
-    """Return the product with a traced function, and the logarithms of totals of its softmax.
+    """Return the product with a traced function, and the log-totals of its softmax.
 
-    The logarithms have derivatives with ``return_lse`` alone, which may list the entries.
+    The log-totals are differentiable only with ``return_lse``, which may have to list the entries.
     """
     C, B, D, values = lowered(*operands, values)
     operands, batch, (m, n) = (C, B, D), tuple(C.shape[:-2]), pattern.shape

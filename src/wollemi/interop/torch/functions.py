@@ -1,8 +1,8 @@
-"""The products of machine learning on PyTorch's tensors, with gradients of every order.
+"""Machine learning products on PyTorch tensors, with gradients of every order.
 
-Each function checks its operands and calls an operator of :mod:`.operators`, through which all
-transforms of PyTorch go: ``torch.compile``, ``torch.export``, ``torch.func``, forward mode,
-autocast, FakeTensor.
+Each function checks its operands and calls an operator of :mod:`.operators`, which supports all
+transforms of PyTorch: ``torch.compile``, ``torch.export``, ``torch.func``, forward mode, autocast,
+FakeTensor.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ from .patterns import Pattern, owned_pattern
 
 
 def pattern_of(A: object) -> Csr:
-    """Return the pattern of a sparse torch tensor as a :class:`wollemi.Csr`.
+    """Return the pattern of a sparse tensor as a :class:`wollemi.Csr`.
 
-    A CSR tensor shares its memory with it, and it is kept for as long as the tensor lives. Its
-    values are the values of the tensor at the first call; the functions of this module take values
+    A CSR tensor shares its memory with the pattern, which is cached as long as the tensor lives.
+    The pattern has the tensor's values at the first call; the functions of this module read values
     from the tensor itself.
     """
     if isinstance(A, Csr):
@@ -76,16 +76,17 @@ def spmm(
     Parameters
     ----------
     A : wollemi.Csr, sparse tensor, Pattern, Graph or list of edges, shape (m, n)
-        With a ``Csr``, its pattern is used, and its values unless ``values`` is given. Tensors are
-        of layout COO, CSR, CSC, BSR, or a batch (b, m, n) in COO or CSR. A ``Pattern`` has ones.
+        A ``Csr`` gives its pattern, and its values unless ``values`` is given. Tensors have layout
+        COO, CSR, CSC or BSR, or are a batch (b, m, n) in COO or CSR. The values of a ``Pattern``
+        are ones.
     B : Tensor, shape (n, k), (..., n, k) or (n,)
-        Dense; any number of leading axes, in any strides.
+        Dense, with any number of leading axes and any strides.
     out : Tensor, optional
-        Overwritten and returned, without gradients. With ``beta == 0`` it is never read.
+        Overwritten and returned, without gradients. With ``beta == 0`` it is not read.
     alpha, beta : float
-        Factors.
+        Scalar factors.
     values : Tensor, shape (nnz,) or (..., nnz), optional
-        Used in place of the values of ``A``, in the order of ``A.values()``.
+        Replaces the values of ``A``, in the order of ``A.values()``.
     kernel : str
         As in :func:`wollemi.spmm`.
 
@@ -126,7 +127,7 @@ def spmm_anew(
     values: Tensor | None,
     kernel: str,
 ) -> Tensor:
-    """Compute :func:`spmm` without launches of an earlier product."""
+    """Compute :func:`spmm` without repeating the launches of an earlier product."""
     _check_tensor("B", B)
     A = _matrix_of(A, B)
     sparse = sparse_of(A, B.device)
@@ -158,9 +159,9 @@ def spmm_anew(
 
 
 def _matrix_of(A: object, B: Tensor) -> object:
-    """Return the pattern of a graph or of a list of edges between nodes with features ``B``.
+    """Return the pattern of a graph, or of an edge list between nodes with features ``B``.
 
-    Matrices of other formats and of SciPy become one by rows.
+    Matrices of other formats, and SciPy's, are converted to CSR.
     """
     if isinstance(A, (Csr, Pattern)):
         return A
@@ -186,23 +187,23 @@ def sddmm(
     Parameters
     ----------
     A : wollemi.Csr, sparse tensor, Pattern, Graph or list of edges, shape (m, n)
-        The pattern, and with ``use_values`` the values unless ``values`` is given. Values are in
-        the order of the pattern, of a graph in that of ``graph.pattern``.
+        The pattern and, with ``use_values``, the values unless ``values`` is given. Values have the
+        order of the pattern; for a graph, the order of ``graph.pattern``.
     C : Tensor, shape (m, k) or (..., m, k)
     B : Tensor, shape (n, k) or (..., n, k)
     alpha : float
     use_values : bool
         Multiply by the values of ``A``.
     values : Tensor, shape (nnz,) or (..., nnz), optional
-        Multiply by these.
+        Multiply by these values.
     kernel : str
         As in :func:`wollemi.sddmm`.
 
     Returns
     -------
     Tensor
-        Of the layout of ``A`` if it is a tensor and no operand has leading axes that it has not;
-        else values, (nnz,) or (..., nnz).
+        In the layout of ``A`` if it is a tensor and no operand has additional leading axes;
+        otherwise the values, (nnz,) or (..., nnz).
     """
     _check_tensor("C", C)
     _check_tensor("B", B)
@@ -246,18 +247,19 @@ def fusedmm(
 ) -> Tensor | tuple[Tensor, Tensor]:
     """Return ``E_i = sum_j f(alpha * <C_i, B_j> [* A_ij]) D_j``, with gradients.
 
-    The forward pass never stores the sampled matrix, nor does the backward pass on GPUs where no
-    row and no column is long; else it has a few arrays of ``nnz`` numbers, on the CPU two for all
-    heads. A function of your own, a bias and a cap are traced and become a part of the kernel; the
-    gradients then have such arrays. With dropout, in ``torch.compile``, and for functions that
-    cannot be traced (the logger ``wollemi`` tells the reason), the scores are stored.
+    The forward pass never stores the sampled matrix, and neither does the backward pass on GPUs if
+    no row and no column is long. Otherwise, the backward pass stores a few arrays of ``nnz``
+    numbers; on the CPU, two for all heads. A user-defined function, a bias and a cap are traced and
+    become part of the kernel; the gradients then need such arrays. The scores are stored with
+    dropout, in ``torch.compile``, and for functions that cannot be traced (the logger ``wollemi``
+    reports the reason).
 
     Parameters
     ----------
     A : wollemi.Csr, sparse tensor, Pattern, Graph, list of edges or mask, shape (m, n)
-        The pattern, and with ``use_values`` the values unless ``values`` is given. With a mask of
-        :mod:`wollemi.masks`, which has no entries, the arguments that are numbers of entries are
-        not taken, and a function of your own must be traceable.
+        The pattern and, with ``use_values``, the values unless ``values`` is given. A mask of
+        :mod:`wollemi.masks` has no entries: arguments with one number per entry are then not
+        supported, and a user-defined function must be traceable.
     C : Tensor, shape (m, k) or (..., m, k)
     B : Tensor, shape (n, k) or (..., n, k)
     D : Tensor, shape (n, p) or (..., n, p)
@@ -268,21 +270,22 @@ def fusedmm(
     use_values : bool
     values : Tensor, shape (nnz,) or (..., nnz), optional
     bias : Tensor, shape (nnz,) or (..., nnz), optional
-        Added to the scores, in the order of ``A.values()``; minus infinity masks an entry.
+        Added to the scores, in the order of ``A.values()``; minus infinity excludes an entry.
     softcap : float, optional
-        Scores become ``softcap * tanh(score / softcap)``, before the bias.
+        If given, scores become ``softcap * tanh(score / softcap)`` before the bias is added.
     dropout : float
-        The probability that a weight is set to zero; the others are scaled up.
+        The probability that a weight is set to zero; the remaining weights are scaled up.
     seed : int, optional
-        Of the dropout: the same seed drops the same entries on every device and at every call.
+        The seed of the dropout: equal seeds drop the same entries on every device, at every call.
     kernel : str
     return_lse : bool
-        As in :func:`wollemi.fusedmm`, with gradients, for which the scores are stored.
+        As in :func:`wollemi.fusedmm`. The log-totals have gradients, for which the scores are
+        stored.
 
     Returns
     -------
     Tensor, shape (m, p) or (..., m, p)
-        With ``return_lse`` a pair with the logarithms of totals, shape (m,) or (..., m).
+        With ``return_lse``, a pair of it and the logarithms of totals, shape (m,) or (..., m).
     """
     _check_tensor("C", C)
     alpha = _factor(alpha, "fusedmm")
@@ -314,7 +317,7 @@ _fusedmm_apart = torch.compiler.disable(
 
 
 def _is_apart(A: object, edge: object, softcap: float | None, return_lse: bool) -> bool:
-    """Return whether a product is not a part of the graph of a compiled function."""
+    """Return whether a product must stay outside of the graph of a compiled function."""
     if isinstance(A, MaskUnion):
         return True
     if isinstance(A, Mask) or is_for_heads(A):
@@ -339,7 +342,7 @@ def _fusedmm_of_entries(
     seed: int | None,
     return_lse: bool,
 ) -> Tensor | tuple[Tensor, Tensor]:
-    """Compute :func:`fusedmm` of a pattern with entries."""
+    """Compute :func:`fusedmm` for a pattern with entries."""
     _check_tensor("B", B)
     A = _matrix_of(A, B)
     sparse = sparse_of(A, C.device)
@@ -381,7 +384,7 @@ def _fusedmm_of_entries(
 def _fusedmm_of_masks(
     A: SeveralMasks, C: Tensor, B: Tensor, D: Tensor, options: dict[str, Any], return_lse: bool
 ) -> Tensor | tuple[Tensor, Tensor]:
-    """Return the product with a union of masks, or with a mask for each head."""
+    """Return the product for a union of masks, or for one mask per head."""
     if options["edge"] == "scaled":
         options |= {"edge": "identity", "alpha": options["alpha"] / max(C.shape[-1], 1) ** 0.5}
     if isinstance(A, MaskUnion):
@@ -447,9 +450,9 @@ def _fusedmm_of_mask(
 
 
 def _together(given: dict[str, tuple[Any, int]]) -> list[Any]:
-    """Return the operands that there are with the same leading axes and in one dtype.
+    """Return the given operands with equal leading axes and in one dtype.
 
-    That is the dtype of the others than the bias, so that a mask in float32 widens nothing.
+    The bias does not affect this dtype, so that a float32 mask does not widen the other operands.
     """
     there = {name: pair for name, pair in given.items() if pair[0] is not None}
     made = dict(zip(there, one_batch(**there), strict=True))
@@ -523,14 +526,14 @@ def _one_dtype(*tensors: Tensor) -> tuple[Tensor, ...]:
 
 
 def one_batch(**tensors: tuple[Tensor, int]) -> tuple[Tensor, ...]:
-    """Return operands with the same leading axes; one for all blocks stays one in memory."""
+    """Return operands with equal leading axes; a block for all is expanded without a copy."""
     found, alike, first = [], True, None
     for t, axes in tensors.values():
         axes_before = t.shape[: t.dim() - axes]
         first = axes_before if first is None else first
         alike = alike and axes_before == first
         found.append(t)
-    if alike:  # most often, and soonest told
+    if alike:  # the most frequent case, and the fastest to check
         return tuple(found)
     leading = {name: t.shape[: t.dim() - axes] for name, (t, axes) in tensors.items()}
     try:

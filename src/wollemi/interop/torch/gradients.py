@@ -1,10 +1,9 @@
-"""The gradients of fusedmm by one kernel, on executors that have it.
+"""The gradients of fusedmm by one kernel, on executors that have such a kernel.
 
-They are operators of PyTorch's, so that the compiler, FakeTensor and ``vmap`` go through them: one
-for every edge function, and one for a softmax with the logarithms of its totals from the forward
-product. They have no derivatives: where gradients of gradients may be asked for, :mod:`.operators`
-makes gradients of differentiable operators. They have no derivatives: where gradients of gradients
-may be asked for, :mod:`.operators` makes gradients of operators that have.
+They are PyTorch operators, so the compiler, FakeTensor and ``vmap`` support them: one operator for
+every edge function, and one for a softmax with the log-totals from the forward product. These
+operators are not differentiable: where gradients of gradients may be requested, :mod:`.operators`
+composes gradients of differentiable operators.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ if TYPE_CHECKING:
     from ...core.operation import Operation
     from .types import Gradients, Inputs
 
-#: The arguments that have gradients: values, C, B, D.
+#: The arguments with gradients: values, C, B, D.
 _DIFFERENTIABLE = slice(2, 6)
 
 
 def has_kernel(gradient: Tensor) -> bool:
-    """Return whether gradients that need no derivatives come from a kernel on this device."""
+    """Return whether a kernel on this device computes gradients that need no derivatives."""
     if torch.is_grad_enabled() or forward_ad._current_level >= 0:
         return False
     return executor_of(gradient.device).supports(operations.csr_fusedmm_backward)
@@ -42,11 +41,11 @@ def saves_log_totals(operation: Operation, C: Tensor) -> bool:
     """Return whether the forward product on this device stores the inputs of its gradients."""
     if C.device.type == "cpu":
         return executor_of(C.device).supports(operation)
-    return C.device.type == "cuda"  # which may be described only, on a machine that has none
+    return C.device.type == "cuda"  # the device may be only described, on a machine without a GPU
 
 
 def log_totals_like(C: Tensor) -> Tensor:
-    """Return an empty tensor of a number for each row of ``C``, in float32 for 16 bits."""
+    """Return an empty tensor with one number per row of ``C``, in float32 for 16-bit dtypes."""
     return C.new_empty(C.shape[:-1], dtype=torch.float32 if C.dtype.itemsize < 4 else C.dtype)
 
 
@@ -57,16 +56,16 @@ def fusedmm_gradients(
     out: Tensor | None = None,
     log_totals: Tensor | None = None,
 ) -> tuple[Tensor | None, ...]:
-    """Return the gradient of each argument of ``fusedmm``, None where there is none.
+    """Return the gradient of each argument of ``fusedmm``, or None where not needed.
 
     Parameters
     ----------
     inputs, needs : sequence
         The arguments, and whether the gradient of each is needed.
     gradient : Tensor
-        Of the result.
+        The gradient of the result.
     out, log_totals : Tensor, optional
-        The result, and the logarithms of totals of its softmax, if they were kept.
+        The result, and the log-totals of its softmax, if they were saved.
     """
     *given, edge, alpha, _ = inputs
     wanted = list(needs[_DIFFERENTIABLE])
@@ -78,7 +77,7 @@ def fusedmm_gradients(
 
 
 def found_or_none(found: Sequence[Tensor], wanted: list[bool]) -> Gradients:
-    """Return gradients, None for the ones that were not requested."""
+    """Return gradients, with None for the ones that were not requested."""
     return tuple(x if want else None for x, want in zip(found, wanted, strict=True))
 
 
@@ -128,7 +127,7 @@ def _empty_gradients(
 ) -> tuple[Tensor, ...]:
     C = operands[0]
     shapes = ((*C.shape[:-2], indices.shape[0]), *(x.shape for x in operands))
-    # an operator returns no None
+    # an operator cannot return None
     return tuple(
         C.new_empty(shape if want else (0,)) for shape, want in zip(shapes, needs, strict=True)
     )

@@ -1,4 +1,4 @@
-"""Which tensors have the memory and the content of others that were seen before."""
+"""Identify tensors by memory and content, to find results for tensors seen before."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 def identity(tensor: Tensor) -> tuple[int, ...]:
-    """Return a key that is equal for tensors with the same memory and content."""
+    """Return a key that is equal for tensors with equal memory and unmodified content."""
     version = 0 if tensor.is_inference() else tensor._version
     storage = tensor.untyped_storage()._cdata
     return storage, tensor.storage_offset(), tensor.shape[0], version
@@ -27,8 +27,8 @@ class _Entry(NamedTuple, Generic[T]):
 class Seen(Generic[T]):
     """Results for two tensors and a number, by the identity of the tensors.
 
-    A look here takes a third of the time that :func:`identity` of both takes. An entry holds
-    neither tensor. It is of no use after a tensor was written into or given other memory.
+    A lookup takes a third of the time of :func:`identity` of both tensors. An entry keeps neither
+    tensor alive. It becomes invalid when a tensor is written to or gets other memory.
     """
 
     def __init__(self) -> None:
@@ -42,9 +42,9 @@ class Seen(Generic[T]):
         return entry[3] if entry[2] == _state(first, second) else None
 
     def add(self, first: Tensor, second: Tensor, number: int, found: T) -> None:
-        """Keep the result for these arguments, for as long as both tensors live."""
+        """Store the result for these arguments, for as long as both tensors live."""
         if first.is_inference() or second.is_inference():
-            return  # nothing tells when one is written into
+            return  # writes to such tensors cannot be detected
         key = (id(first), id(second), number)
 
         def forget(_: object) -> None:

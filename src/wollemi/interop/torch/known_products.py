@@ -1,9 +1,9 @@
-"""Products with tensors of a known layout, without checks and without the dispatcher.
+"""Repeat products with tensors of a known layout, without checks and without the dispatcher.
 
-The checks of a product and the decisions of PyTorch's dispatcher depend only on the dtype and the
-layout of the dense tensor and on the modes of the thread. Where these equal an earlier product's,
-and that product consists of launches (:mod:`.blocks`), the launches are repeated at once. On an
-H100 that way took 20 of the 41 microseconds of a small product, and the checks before it 15.
+A product's checks and the decisions of PyTorch's dispatcher depend only on the dense tensor's dtype
+and layout and on the modes of the thread. If these equal an earlier product's, and that product
+consists only of launches (:mod:`.blocks`), the launches are repeated at once. On an H100, PyTorch's
+dispatch took 20 of the 41 microseconds of a small product, and the preceding checks 15.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from .patterns import data_of, indices_of, indptr_of, known_tensors
 
 _Key = _C.DispatchKey
 
-#: The first dispatch key of a plain tensor is one of these: autograd, which does nothing where no
-#: gradient is asked for, or a key that operators of wollemi ignore.
+#: Possible first dispatch keys of a plain tensor: autograd, which does nothing without requested
+#: gradients, or a key that wollemi's operators ignore.
 _FIRST = (
     _Key.AutogradCUDA, _Key.AutogradCPU, _Key.ADInplaceOrView, _Key.BackendSelect, _Key.CUDA,
     _Key.CPU,
@@ -37,20 +37,20 @@ _KERNELS = {_C.DispatchKeySet(key).raw_repr() for key in (_Key.CUDA, _Key.CPU)}
 
 
 class Known(NamedTuple):
-    """A product that was there before.
+    """An earlier product.
 
     Attributes
     ----------
     repeat : callable
-        Launches it for the arrays at other addresses: of values, of ``B``, of the result.
+        Launches the product for arrays at other addresses: values, ``B``, result.
     values : Tensor
         The values of the matrix.
     address : int
-        Where these are.
+        The address of the values.
     remainders : tuple of int
-        Of the addresses of ``B`` and of the result, by the executor's alignment.
+        Addresses of ``B`` and of the result, modulo the executor's alignment.
     shape : tuple of int
-        Of the result.
+        The shape of the result.
     """
 
     repeat: Callable[[Sequence[int]], None]
@@ -61,14 +61,14 @@ class Known(NamedTuple):
 
 
 def spmm_again(A: Any, B: Tensor, alpha: object, beta: object) -> Tensor | None:
-    """Return ``A @ B`` if it is like a product before, else None.
+    """Return ``A @ B`` if an equal product was computed before, else None.
 
     Parameters
     ----------
     A, B : object
-        The arguments for the matrix and the dense operand.
+        The matrix argument and the dense operand.
     alpha, beta : object
-        The arguments for the factors: only 1 and 0 are supported.
+        The scalar factors: only 1 and 0 are supported.
     """
     tensors = known_tensors.get(id(A))
     if tensors is None or not tensors.products or type(B) is not Tensor or _is_watched(B):
@@ -90,10 +90,10 @@ def spmm_again(A: Any, B: Tensor, alpha: object, beta: object) -> Tensor | None:
 
 
 def spmm_traced(A: object, B: Tensor, alpha: object, beta: object) -> Tensor | None:
-    """Return ``A @ B`` as PyTorch's compiler is to see it, or None where there is more to decide.
+    """Return ``A @ B`` in the form that PyTorch's compiler traces, or None for other cases.
 
-    The compiler guards each name that it meets, and a call pays for each guard: the checks of a
-    product have sixty names.
+    The compiler guards each name that it meets, and each call pays for every guard: the full checks
+    of a product contain sixty names.
     """
     if type(A) is not Csr or type(B) is not Tensor or not _are_plain(alpha, beta):
         return None
@@ -112,14 +112,14 @@ def spmm_traced(A: object, B: Tensor, alpha: object, beta: object) -> Tensor | N
 
 
 def remember(A: object, values: Tensor, B: Tensor, result: Tensor) -> None:
-    """Note that ``result = A @ B`` was computed by the kernel of the rule, if that can be repeated.
+    """Remember that the rule's kernel computed ``result = A @ B``, if that can be repeated.
 
     Parameters
     ----------
     A : object
         The matrix argument.
     values : Tensor
-        The values in the product.
+        The values used in the product.
     B, result : Tensor
         The operand as the user gave it, and the result.
     """
@@ -148,7 +148,7 @@ def _are_plain(alpha: object, beta: object) -> bool:
 
 
 def _state(B: Tensor) -> Hashable:
-    """Return the key of a call besides addresses: B's layout, and modes of the thread."""
+    """Return the key of a call without addresses: the layout of B, and the thread's modes."""
     return (
         B.dtype,
         B.shape,
@@ -161,7 +161,7 @@ def _state(B: Tensor) -> Hashable:
 
 
 def _is_watched(B: Tensor) -> bool:
-    """Return whether a product with B is observed in a way that no dispatch key shows."""
+    """Return whether a product with B is observed in a way that dispatch keys do not show."""
     return bool(
         (B.requires_grad and torch.is_grad_enabled())
         or forward_ad._current_level >= 0
@@ -171,7 +171,7 @@ def _is_watched(B: Tensor) -> bool:
 
 
 def _is_plain(B: Tensor) -> bool:
-    """Return whether a product with B goes to the kernel with nothing but autograd before."""
+    """Return whether only autograd precedes the kernel of a product with B."""
     keys = _C._dispatch_keys(B) | _C._dispatch_tls_local_include_set()
     keys = keys - _C._dispatch_tls_local_exclude_set()
     left = (keys & _C._after_autograd_keyset) - _PASSED_BY

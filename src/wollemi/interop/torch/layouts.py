@@ -1,4 +1,4 @@
-"""The sparse layouts of PyTorch as patterns by compressed rows, and results in their likeness."""
+"""Convert PyTorch's sparse layouts to CSR patterns, and results back to these layouts."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from .patterns import Pattern, pattern_tensors, tensors_of, value_tensor
 
 
 class CompressedTensors(NamedTuple):
-    """A pattern, and the positions of its entries in the tensor that it was made of.
+    """A pattern, and the positions of its entries in the tensor from which it was made.
 
     Attributes
     ----------
     pattern : Pattern
-        For a batch of different patterns: with these on its diagonal.
+        The pattern; for a batch of different patterns, their block-diagonal matrix.
     order : Tensor or None
-        Entry ``e`` of the pattern is entry ``order[e]`` of the tensor; None for the same order.
+        Entry ``e`` of the pattern is entry ``order[e]`` of the tensor; None if the orders are
+        equal.
     inverse : Tensor or None
-        The other way round.
+        The inverse of ``order``.
     diagonal : tuple of int or None
-        Rows and columns of one block of the diagonal, where the tensor is a batch of different
-        patterns.
+        Rows and columns of one diagonal block, if the tensor is a batch of different patterns.
     batched : bool
-        Whether the tensor is a batch that shares one pattern.
+        Whether the tensor is a batch with one common pattern.
     """
 
     pattern: Pattern
@@ -46,10 +46,10 @@ class CompressedTensors(NamedTuple):
 
 
 class Sparse(NamedTuple):
-    """The ``A`` of functions of this package: its pattern, its values, its type.
+    """The argument ``A`` of functions of this package: its pattern, its values, its type.
 
-    ``values()`` are in the order of the pattern; ``like(values)`` is a result of that pattern as a
-    tensor of the layout of ``A``, or the values themselves where ``A`` is no tensor.
+    ``values()`` have the order of the pattern. ``like(values)`` converts values of the pattern to a
+    tensor with the layout of ``A``; if ``A`` is not a tensor, it returns the values themselves.
     """
 
     compressed: CompressedTensors
@@ -58,11 +58,11 @@ class Sparse(NamedTuple):
 
     @property
     def pattern(self) -> Pattern:
-        """The pattern by compressed rows."""
+        """The CSR pattern."""
         return self.compressed.pattern
 
     def checked(self, values: Tensor, name: str = "values") -> Tensor:
-        """Return numbers that a user gave for the entries of ``A``, in the order of the pattern."""
+        """Return user-given numbers of the entries of ``A``, in the order of the pattern."""
         nnz = self.pattern.nnz
         if not isinstance(values, Tensor):
             raise InvalidArgument(
@@ -80,9 +80,9 @@ class Sparse(NamedTuple):
         return values if order is None else values.index_select(-1, order)
 
     def fold(self, dense: Tensor, side: int) -> Tensor:
-        """Return a dense operand as blocks on a diagonal meet it; others as they are.
+        """Return a dense operand stacked for a block-diagonal pattern; otherwise unchanged.
 
-        ``side`` is 0 for an operand that has the rows of ``A``, 1 for one that has its columns.
+        ``side`` is 0 for an operand with the rows of ``A``, 1 for an operand with its columns.
         """
         block = self.compressed.diagonal
         if block is None:
@@ -98,13 +98,13 @@ class Sparse(NamedTuple):
         return dense.reshape(count * block[side], -1)
 
     def unfold(self, result: Tensor) -> Tensor:
-        """Return a result with the rows of each matrix of a batch by themselves."""
+        """Return a result with one block of rows per matrix of a batch."""
         block = self.compressed.diagonal
         return result if block is None else result.unflatten(-2, (-1, block[0]))
 
 
 def check_dense(label: str, tensor: Tensor) -> None:
-    """Raise InvalidArgument if a tensor is sparse: only the matrix ``A`` may be."""
+    """Raise InvalidArgument if a tensor is sparse: only the matrix ``A`` may be sparse."""
     if tensor.layout is not torch.strided:
         raise InvalidArgument(
             f"{label}: expected a dense tensor, got layout {tensor.layout}; make it dense with "
@@ -113,12 +113,12 @@ def check_dense(label: str, tensor: Tensor) -> None:
 
 
 def sparse_of(A: object, device: torch.device) -> Sparse:
-    """Return a matrix of wollemi, a :class:`Pattern` or a sparse tensor of any layout.
+    """Return the common form of a matrix, a :class:`Pattern` or a sparse tensor of any layout.
 
     Raises
     ------
     InvalidArgument, UnsupportedOperation
-        If it is something else.
+        If ``A`` has another type.
     """
     if isinstance(A, Csr):
         return _of_matrix(A, device)
@@ -145,7 +145,7 @@ def sparse_of(A: object, device: torch.device) -> Sparse:
 
 
 def _beside(A: Csr, device: torch.device) -> Csr | None:
-    """Return a matrix without a home on the host, for tensors of the CPU; None for others."""
+    """Return a matrix on the host for CPU tensors if it has no fixed executor, else None."""
     return on_host(A) if device.type == "cpu" else None
 
 
@@ -180,10 +180,11 @@ P = ParamSpec("P")
 def eager_for_tensors(
     function: Callable[Concatenate[Any, P], Tensor],
 ) -> Callable[Concatenate[Any, P], Tensor]:
-    """Return a function that is not compiled for sparse tensors of PyTorch's.
+    """Return a function that is not compiled for sparse tensors.
 
-    The compiler of PyTorch 2.13 cannot take the arrays of a sparse tensor from one graph to the
-    next (``IndexError: tuple index out of range``). It breaks its graph for the whole call instead.
+    The compiler of PyTorch 2.13 cannot pass the arrays of a sparse tensor from one graph to the
+    next (``IndexError: tuple index out of range``). Therefore, the graph is broken for the whole
+    call.
     """
     eager = torch.compiler.disable(
         function,
@@ -202,16 +203,16 @@ def eager_for_tensors(
 
 
 def _ones(pattern: Pattern) -> Tensor:
-    """Return ones of the dtype that every other one prevails over."""
+    """Return ones in the dtype that gives way to any other dtype."""
     return torch.ones(pattern.nnz, dtype=torch.bool, device=pattern.indices.device)
 
 
 def compress(
     row: Tensor, col: Tensor, shape: tuple[int, int]
 ) -> tuple[Pattern, Tensor | None, Tensor | None]:
-    """Return entries by compressed rows, where they were, and where they went.
+    """Return entries in CSR order, with their order and its inverse.
 
-    Entries of a row stay in their order; both orders are None where rows rise already.
+    Entries of a row keep their order; both orders are None if the rows are sorted already.
     """
     order = inverse = None
     if row.numel() > 1 and bool((row[1:] < row[:-1]).any()):
@@ -224,10 +225,10 @@ def compress(
 
 
 def _readable(A: Tensor) -> AbstractContextManager[Any]:
-    """Return a context in which the arrays of a tensor can be read.
+    """Return a context in which a tensor's arrays can be read.
 
-    A transform of ``torch.func`` asks compressed tensors for strides, which they have not. A
-    tensor that it does not transform is read outside of it.
+    A transform of ``torch.func`` queries strides of compressed tensors, which do not have any. A
+    tensor that is not transformed is read outside of the transform.
     """
     functorch = torch._C._functorch
     plain = not functorch.is_functorch_wrapped_tensor(A)
@@ -236,7 +237,7 @@ def _readable(A: Tensor) -> AbstractContextManager[Any]:
     return nullcontext()
 
 
-# ---- tensors: their patterns are made once, and kept for as long as they live
+# ---- tensors: a pattern is made once and cached as long as its tensor lives
 
 _compressed: Any = WeakIdKeyDictionary()
 
@@ -289,7 +290,7 @@ def _describe_csr(A: Tensor) -> CompressedTensors:
 
 
 def _majors(pointers: Tensor, entries: int) -> Tensor:
-    """Return the row of each entry of every matrix of a batch."""
+    """Return the row of each entry, for every matrix of a batch."""
     count, rows = pointers.shape[0], pointers.shape[1] - 1
     every = torch.arange(rows, device=pointers.device).repeat(count)
     return torch.repeat_interleave(every, pointers.diff().reshape(-1).long())
@@ -335,7 +336,7 @@ def _describe_coo(A: Tensor) -> CompressedTensors:
 
 
 def _like_compressed(A: Tensor, values: Tensor) -> Tensor:
-    """Return a tensor of the pattern of ``A``, which is known to be right."""
+    """Return a tensor with the pattern of ``A``, which is known to be valid."""
     rows_first = A.layout in (torch.sparse_csr, torch.sparse_bsr)
     pointers = A.crow_indices() if rows_first else A.ccol_indices()
     indices = A.col_indices() if rows_first else A.row_indices()

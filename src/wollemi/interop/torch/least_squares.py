@@ -1,8 +1,7 @@
-"""Least squares and shortest solutions in PyTorch, with gradients of every order.
+"""Least squares and minimum-norm solutions in PyTorch, with gradients of every order.
 
 Both solve the augmented system ``[[I, A], [A^T, -d^2 I]] (r, x) = (b, 0)`` (Bjorck, *Numerical
-methods for least squares problems*, 1996, section 1.2), so that their gradients are gradients of
-solves.
+methods for least squares problems*, 1996, section 1.2), so their gradients are gradients of solves.
 """
 
 from __future__ import annotations
@@ -39,16 +38,16 @@ def least_squares(
     Parameters
     ----------
     A : wollemi.Csr, sparse torch tensor or Pattern, shape (m, n)
-        Of full rank, unless ``damp`` is positive. With fewer rows than columns the shortest
-        solution is returned.
+        A matrix of full rank, unless ``damp`` is positive. With fewer rows than columns, the
+        minimum-norm solution is returned.
     b : Tensor of float32 or float64, shape (m,), (m, k) or (..., m, k)
     values : Tensor, shape (nnz,) or (..., nnz), optional
-        Used in place of the values of ``A``.
+        Replaces the values of ``A``.
     damp : float
-        Not negative.
+        Nonnegative.
     solver, M, rtol, atol, maxiter
-        As for :func:`solve`, of the augmented system of m + n unknowns, which is symmetric and
-        indefinite: ``"direct"``, ``"minres"``.
+        As in :func:`solve`, for the augmented system of m + n unknowns, which is symmetric and
+        indefinite: use ``"direct"`` or ``"minres"``.
 
     Returns
     -------
@@ -57,7 +56,7 @@ def least_squares(
     Raises
     ------
     SystemNotSolved, InvalidMatrix
-        If ``A`` is not of full rank, or an iteration does not converge.
+        If ``A`` does not have full rank, or if an iteration does not converge.
     ShapeMismatch, UnsupportedDtype, InvalidArgument
         If the operands do not fit.
 
@@ -84,7 +83,7 @@ def least_squares(
         )
     dtype = torch.promote_types(weights.dtype, block.dtype)
     weights, block = weights.to(dtype), block.to(dtype)
-    # With fewer rows than columns the identity belongs to x: x = A^T y, A x + d^2 y = b.
+    # With fewer rows than columns, the identity block belongs to x: x = A^T y, A x + d^2 y = b.
     first, last = (-damp * damp, 1.0) if m < n else (1.0, -damp * damp)
     system = augmented(matrix)
     lead = weights.shape[:-1]

@@ -1,7 +1,7 @@
-"""Attention with masks of intervals as an operator of PyTorch's: two tensors of a number a row.
+"""Attention with interval masks as a PyTorch operator: two tensors with one number per row.
 
-Derivatives of derivatives, and derivatives in forward mode, are made of operators that work on
-entries: they list the entries of the mask, which takes memory that no other operation needs.
+Second derivatives and forward-mode derivatives use operators that work on entries: they list the
+entries of the mask, which takes memory that no other operation needs.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 
     from .types import Gradients, Inputs, OperatorArgument, Tangents
 
-# ---- masks by the memory of their tensors
+# ---- masks, found by the memory of their tensors
 
 
 class _Known:
-    """A mask that uses the memory of tensors, and whether that memory still belongs to them."""
+    """A mask that uses the memory of tensors, and whether the memory still belongs to them."""
 
     def __init__(self, mask: Mask, *tensors: Tensor) -> None:
         self.mask = mask
@@ -51,7 +51,7 @@ class _Known:
 
 
 _known: dict[tuple[Any, ...], _Known] = {}
-#: As that of patterns.
+#: Cache of masks, like the cache of patterns.
 _seen = Seen[Mask]()
 _tensors: weakref.WeakKeyDictionary[Mask, tuple[Tensor, Tensor]] = weakref.WeakKeyDictionary()
 
@@ -72,7 +72,7 @@ def mask_of(first: Tensor, last: Tensor, columns: int) -> Mask:
                 )
         refuse_first(first, "a product with a mask", "its ends on the host")
         where = executor_of(first.device)
-        # checked on the host, since its ends are computed there
+        # check on the host, where the mask's ends are computed
         begin, end = numpy_of(first.cpu()), numpy_of(last.cpu())
         known = _remember(key, Mask(begin, end, columns, executor=where), first, last)
     _seen.add(first, last, columns, known.mask)
@@ -99,7 +99,7 @@ def _tensors_of(mask: Mask) -> tuple[Tensor, Tensor]:
 
 
 def _twin(mask: Mask, first: Tensor, last: Tensor) -> Mask:
-    """Return a mask that uses the memory of tensors and keeps neither them nor ``mask`` alive."""
+    """Return a mask on the memory of tensors that keeps neither them nor ``mask`` alive."""
     twin = Mask.__new__(Mask)
     twin.__dict__.update(mask.__dict__)
     ends = (borrowed(mask.executor, end) for end in (first, last))
@@ -118,12 +118,12 @@ def _last_of(number: int) -> Tensor:
 
 
 def mask_tensors(mask: Mask, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Return the ends of a mask in tensors that share its memory.
+    """Return the bounds of a mask's intervals as tensors that share its memory.
 
     Raises
     ------
     ExecutorMismatch
-        If the mask is elsewhere.
+        If the mask is on another device.
     """
     if torch.compiler.is_compiling():
         first, last = _first_of(id(mask)), _last_of(id(mask))
@@ -168,7 +168,7 @@ def _softmax_kernel(
 
 
 def entries_of(first: Tensor, last: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the entries of a mask by compressed rows."""
+    """Return the entries of a mask in CSR form."""
     refuse_always(
         first,
         "a derivative of a product with a mask",
@@ -298,7 +298,7 @@ def _softmax_gradient_kernel(
 
 
 def _empty_gradients(operands: tuple[Tensor, ...], needs: list[bool]) -> tuple[Tensor, ...]:
-    # an operator returns no None
+    # an operator cannot return None
     return tuple(
         x.new_empty(x.shape if want else (0,)) for x, want in zip(operands, needs, strict=True)
     )

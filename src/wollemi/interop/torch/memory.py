@@ -1,4 +1,4 @@
-"""The memory of tensors as native arrays, and native arrays as tensors."""
+"""View the memory of tensors as native arrays, and native arrays as tensors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ...core.registry import host_executor
 
 
 def executor_of(device: torch.device) -> Executor:
-    """Return the executor with the tensors of a device as arrays."""
+    """Return the executor for the tensors of a device."""
     if device.type == "cpu":
         return host_executor()
     return _executor_of(device.type, device.index or 0)
@@ -27,22 +27,22 @@ def executor_of(device: torch.device) -> Executor:
 
 @cache
 def _executor_of(kind: str, index: int) -> Executor:
-    # AMD's devices are "cuda" to PyTorch
+    # PyTorch calls AMD devices "cuda" too
     backend = "hip" if kind == "cuda" and torch.version.hip else kind
     return executor_by_name(f"{backend}:{index}")
 
 
-#: The devices of PyTorch by the backends of executors.
+#: PyTorch's device types by the backends of executors.
 _DEVICES = {"omp": "cpu", "reference": "cpu", "cuda": "cuda", "hip": "cuda"}
 
 
 def device_of(where: object) -> torch.device:
-    """Return the device of PyTorch with the memory of an executor, or the device that is named.
+    """Return the PyTorch device with the memory of an executor, or the named device.
 
     Parameters
     ----------
     where : Executor, torch.device, str or int
-        ``"omp:4"``, ``"cpu"``, ``"cuda:1"``; a number is that of a GPU.
+        ``"omp:4"``, ``"cpu"``, ``"cuda:1"``; a number selects a GPU.
 
     Raises
     ------
@@ -64,7 +64,7 @@ def device_of(where: object) -> torch.device:
         if device is not None:
             name = f"{device}:{number}" if number and device != "cpu" else device
     elif isinstance(name, bool) or not isinstance(name, int):
-        name = ""  # PyTorch would take a dtype, or None, for no device at all
+        name = ""  # PyTorch would interpret a dtype or None as no device at all
     try:
         return torch.device(name)
     except (RuntimeError, TypeError) as error:
@@ -75,7 +75,7 @@ def device_of(where: object) -> torch.device:
 
 
 def native_of(executor: Executor, tensor: Tensor) -> Array:
-    """Return a tensor's memory as a native array, or a copy of one that is not aligned."""
+    """Return a tensor's memory as a native array, or a copy if the tensor is not aligned."""
     if tensor.requires_grad:
         tensor = tensor.detach()
     if tensor.is_cpu and executor.xp is np:
@@ -90,10 +90,10 @@ def native_of(executor: Executor, tensor: Tensor) -> Array:
 
 
 def on_its_stream(executor: Executor, tensor: Tensor | None) -> AbstractContextManager[Any]:
-    """Return a context in which kernels go to the stream that is PyTorch's current one."""
+    """Return a context in which kernels run on PyTorch's current stream."""
     if tensor is None or not tensor.is_cuda or executor.xp is np:
         return _ANYWHERE
-    # The handle alone, as PyTorch's compiler asks for it: its object takes microseconds.
+    # Use the raw handle, as PyTorch's compiler does: creating a stream object takes microseconds.
     return executor.on_stream(torch._C._cuda_getCurrentRawStream(tensor.get_device()))
 
 
@@ -101,7 +101,7 @@ _ANYWHERE = nullcontext()
 
 
 def numpy_of(tensor: Tensor) -> np.ndarray[Any, Any]:
-    """Return the memory of a CPU's tensor without gradients as a NumPy array."""
+    """Return the memory of a CPU tensor without gradients as a NumPy array."""
     if tensor.dtype is torch.bfloat16:
         return tensor.view(torch.uint16).numpy().view(_bfloat16())
     return tensor.numpy()
@@ -111,16 +111,16 @@ def tensor_of(array: Array) -> Tensor:
     """Return a native array's memory as a tensor."""
     if not isinstance(array, np.ndarray):
         return _tensor_of_device(array)
-    if array.dtype.kind == "V":  # bfloat16; the name of a dtype takes microseconds
+    if array.dtype.kind == "V":  # bfloat16; reading a dtype's name would take microseconds
         return torch.from_numpy(array.view(np.uint16)).view(torch.bfloat16)
     return torch.from_numpy(array)
 
 
 def lasting(executor: Executor, tensor: Tensor) -> Tensor:
-    """Return a tensor, or a copy in the executor's memory, that may live longer than a call.
+    """Return a tensor that may outlive a call: itself, or a copy in the executor's memory.
 
-    PyTorch's compiler runs a function in the memory of a CUDA graph, and stops where a tensor of
-    that memory is left that is no result.
+    PyTorch's compiler runs a function in the memory of a CUDA graph and raises an error if a tensor
+    in that memory remains without being a result.
     """
     if not tensor.is_cuda or tensor.numel() == 0:
         return tensor
@@ -153,7 +153,7 @@ def _bfloat16() -> np.dtype[Any]:
 
 
 class _Memory:
-    """The array interfaces through which NumPy and CuPy use an object's memory."""
+    """The array interfaces that give NumPy and CuPy access to an object's memory."""
 
     def __init__(self, tensor: Tensor) -> None:
         described = {
@@ -172,17 +172,17 @@ def borrowed(executor: Executor, tensor: Tensor) -> Array:
     The array is a copy if the tensor is not aligned.
     """
     if tensor.numel() == 0:
-        return native_of(executor, tensor)  # no memory to keep
+        return native_of(executor, tensor)  # an empty tensor has no memory
     if executor.xp is np:
         return aligned(executor, np.asarray(_Memory(tensor)))
     return aligned(executor, executor.xp.asarray(_Memory(tensor)))
 
 
 def as_rows(tensor: Tensor) -> Tensor:
-    """Return a tensor as a matrix of its last axis, with the strides of a matrix in one piece.
+    """Return a tensor as a matrix along its last axis, with the strides of a contiguous matrix.
 
-    PyTorch calls a tensor contiguous for any strides of its axes of length one, and some of its
-    kernels, as ``segment_reduce``, then follow these strides beyond the memory.
+    PyTorch calls a tensor contiguous whatever the strides of axes of length one; some of its
+    kernels, such as ``segment_reduce``, then use these strides and access memory out of bounds.
     """
     columns = tensor.shape[-1]
     rows = math.prod(tensor.shape[:-1])

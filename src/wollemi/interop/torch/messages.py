@@ -1,6 +1,6 @@
-"""Attention with functions of the user's own between the scores and the sum.
+"""Attention with user-defined functions between the scores and the sum.
 
-A named edge function is one kernel with the products around it. A function of the user's own, a
+A named edge function shares one kernel with the products around it. A user-defined function, a
 bias, a cap or dropout is evaluated between two kernels, on one array of scores: PyTorch
 differentiates it, and its compiler fuses it.
 """
@@ -17,21 +17,21 @@ from . import operators
 from .patterns import Pattern
 from .segments import segment_softmax, segment_spread, segment_sum
 
-#: Multipliers of Wellons' mixing function of 32 bits ("hash prospector", 2018, triple32), which
-#: has the lowest known bias: every bit of a counter changes every bit of the number about as often
-#: as not.
+#: Multipliers of Wellons' 32-bit mixing function ("hash prospector", 2018, triple32), which has the
+#: lowest known bias: each bit of a counter flips each bit of the hash with a probability close to
+#: one half.
 _MULTIPLIERS = (0xED5AD4BB, 0xAC4C1B51, 0x31848BAB)
 _SHIFTS = (17, 11, 15, 14)
 _WORD = 2**32 - 1
 
 
 class Entries:
-    """The entries of a pattern, as a function of scores sees them.
+    """The entries of a pattern, as a score function sees them.
 
     Attributes
     ----------
     rows, columns : Tensor of int64, shape (nnz,)
-        The two nodes, or positions, that a score is of.
+        The two nodes, or positions, of each score.
     """
 
     def __init__(self, pattern: Pattern) -> None:
@@ -53,17 +53,17 @@ class Entries:
         return self.pattern.indices.long()
 
     def of_rows(self, x: Tensor) -> Tensor:
-        """Return a number of each row, shape (..., m), for each of its entries."""
+        """Return one number per row, shape (..., m), expanded to the row's entries."""
         self._check(x, 0, "of_rows")
         return segment_spread(*self._places, x, self.pattern.shape[1])
 
     def of_columns(self, x: Tensor) -> Tensor:
-        """Return a number of each column, shape (..., n), for each of its entries."""
+        """Return one number per column, shape (..., n), expanded to the column's entries."""
         self._check(x, 1, "of_columns")
         return x.index_select(-1, self.pattern.indices)
 
     def _check(self, x: Tensor, axis: int, name: str) -> None:
-        """Raise ShapeMismatch unless an array has a number for each row, or for each column."""
+        """Raise ShapeMismatch unless an array has one number per row, or per column."""
         if x.dim() == 0 or x.shape[-1] != self.pattern.shape[axis]:
             raise ShapeMismatch(
                 f"edge: {name} takes an array of {self.pattern.shape[axis]} numbers along the last "
@@ -121,19 +121,19 @@ def weigh(
 
 
 def kept(like: Tensor, probability: float, seed: int | None) -> Tensor:
-    """Return ``1 / (1 - probability)`` where an entry is kept and 0 where it is dropped.
+    """Return ``1 / (1 - probability)`` for kept entries and 0 for dropped entries.
 
-    The numbers are a function of the seed and of the position of an entry alone, so that every
-    device and every pass over the entries has the same.
+    The choice depends only on the seed and on the position of an entry, so every device and every
+    pass over the entries makes the same choice.
 
     Parameters
     ----------
     like : Tensor
-        The tensor with the shape, dtype and device of the result.
+        A tensor with the shape, dtype and device of the result.
     probability : float
-        Of being dropped, in [0, 1).
+        The probability of dropping an entry, in [0, 1).
     seed : int or None
-        None takes one from PyTorch's generator.
+        The seed; None draws one from PyTorch's generator.
     """
     places = torch.arange(like.numel(), device=like.device)
     x = places & _WORD
@@ -146,17 +146,17 @@ def kept(like: Tensor, probability: float, seed: int | None) -> Tensor:
 
 
 def _mixed(x: Tensor) -> Tensor:
-    """Return integers below 2^32 that look random, one for each of ``x``."""
+    """Return pseudorandom integers below 2^32, one per element of ``x``."""
     for shift, multiplier in zip(_SHIFTS, _MULTIPLIERS, strict=False):
         x = x ^ (x >> shift)
-        # products of 32 bits by halves, since 64-bit products would overflow
+        # split factors into 16-bit halves, because the full 64-bit product would overflow
         low, high = x & 0xFFFF, x >> 16
         x = (low * multiplier + ((high * multiplier & 0xFFFF) << 16)) & _WORD
     return x ^ (x >> _SHIFTS[-1])
 
 
 def check_options(softcap: float | None, dropout: float) -> None:
-    """Raise InvalidArgument for numbers that are none of a cap or of a probability."""
+    """Raise InvalidArgument if the cap or the dropout probability is out of range."""
     if softcap is not None and not softcap > 0:
         raise InvalidArgument(f"softcap: expected a positive number, got {softcap}")
     if not 0 <= dropout < 1:

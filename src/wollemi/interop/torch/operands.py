@@ -1,4 +1,4 @@
-"""The handler of tensors of PyTorch as operands of products and constructors of matrices."""
+"""The handler of PyTorch tensors as operands of products and matrix constructors."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ __all__ = [
 
 
 def matrix_from(arg: Tensor, executor: Executor | str | None, copy: bool) -> Matrix:
-    """Return a sparse tensor as a matrix of its layout.
+    """Convert a sparse tensor to a matrix of the same layout.
 
     Raises
     ------
     InvalidMatrix
-        If it is a batch, or of a layout other than COO, CSR and CSC.
+        If the tensor is a batch, or has a layout other than COO, CSR and CSC.
     """
     layout = str(arg.layout).removeprefix("torch.")
     if layout == "sparse_coo":

@@ -1,11 +1,11 @@
-"""The products of sparse and dense matrices as operators of PyTorch's.
+"""The products of sparse and dense matrices as PyTorch operators.
 
-The gradients are the same kernels again, on the pattern and on its transpose, which is made once:
-nothing ever has the size of a dense ``m x n`` matrix. Derivatives of spmm, of its transpose
-and of sddmm are made of these three, so they exist to every order.
+Gradients use the same kernels, on the pattern and on its transpose, which is made once: no array
+has the size of a dense ``m x n`` matrix. Derivatives of spmm, of its transpose and of sddmm consist
+of these three operators, so they exist to every order.
 
-All floating-point operands of one call have the same leading axes, any number of them, and
-one dtype. Heads of attention may be strided views.
+All floating-point operands of one call have one dtype and the same leading axes, of any number.
+Heads of attention may be strided views.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def attended(C: Tensor, D: Tensor) -> Tensor:
 
 
 def attended_by_softmax(C: Tensor, D: Tensor) -> tuple[Tensor, Tensor]:
-    """Return an empty result of fusedmm with softmax, and the totals that its derivative needs."""
+    """Return empty results of fusedmm with softmax: the result and its log-totals."""
     return attended(C, D), log_totals_like(C)
 
 
@@ -186,7 +186,7 @@ def edge_weights(pattern: Pattern, edge: str, s: Tensor) -> Tensor:
 
 
 def _edge_derivative(pattern: Pattern, edge: str, p: Tensor, t: Tensor) -> Tensor:
-    """Return the derivative of the edge function with result ``p``, applied to ``t``: symmetric."""
+    """Return the derivative of an edge function with result ``p`` in direction ``t``; symmetric."""
     if edge == "sigmoid":
         return t * p * (1 - p)
     if edge == "softmax":
@@ -195,15 +195,16 @@ def _edge_derivative(pattern: Pattern, edge: str, p: Tensor, t: Tensor) -> Tenso
 
 
 def _widened(inputs: Inputs) -> list[Any]:
-    """Return operands with the floating-point ones in float32."""
+    """Return operands with all floating-point operands converted to float32."""
     return [x.float() if isinstance(x, Tensor) and x.is_floating_point() else x for x in inputs]
 
 
 def _less_by_rows(indptr: Tensor, indices: Tensor, C: Tensor, B: Tensor, rows: Tensor) -> Tensor:
-    """Return ``<C_i, B_j> - rows_i`` for the entries."""
+    """Return ``<C_i, B_j> - rows_i`` for each entry."""
     if C.is_cpu:
-        # One more column fills no register, and its operands are copied into padded ones: half as
-        # much again for 64 columns. A pass over the entries takes a tenth.
+        # Computing the difference with one more column would not fill a register and would copy the
+        # operands into padded ones: half as much again for 64 columns. A pass over the entries
+        # takes a tenth.
         spread = segment_spread(indptr, indices, rows[..., 0], B.shape[-2])
         dots = sddmm(indptr, indices, C, B, "auto")
         return dots - spread if torch.is_grad_enabled() else dots.sub_(spread)
@@ -217,8 +218,8 @@ def _attention_backward(
 ) -> Gradients:
     """Return the gradients of attention with few passes over arrays of entries.
 
-    Weights are ``exp(s - largest)`` divided by the total of their row. It is the rows of a dense
-    operand that are divided, which are fewer than the entries. The number subtracted in each row of
+    Weights are ``exp(s - largest)`` divided by their row's total. The division is applied to the
+    rows of a dense operand, which are fewer than the entries. The number subtracted in each row of
     the weights' gradients is ``<gradient_i, out_i>`` (Dao et al., *FlashAttention*, 2022, appendix
     B.2).
     """
@@ -227,18 +228,18 @@ def _attention_backward(
     pattern, n = (indptr, indices), B.shape[-2]
     queries = alpha * C
     dots = sddmm(*pattern, queries, B, "auto")
-    # Memory of one's own is written over, unless derivatives of this are to come. New arrays of
-    # entries cost more than the computation in them.
+    # Overwrite temporaries unless derivatives of this computation may follow: new arrays of entries
+    # cost more than the arithmetic on them.
     over = not torch.is_grad_enabled()
     s = dots if values is None else dots * values
-    # A constant: weights do not depend on a number subtracted from all scores of a row. Subtracting
-    # minus infinity would give NaN. Relative to minus infinity, others of it would be NaN.
+    # A constant, because weights do not depend on a number subtracted from all scores of a row.
+    # Subtracting minus infinity from itself would give NaN.
     largest = segment_max(*pattern, s.detach(), n)
     largest = largest.masked_fill(largest == -torch.inf, 0)
     spread = segment_spread(*pattern, largest, n)
     powers = s.sub_(spread).exp_() if over else torch.exp(s - spread)
     totals = segment_sum(*pattern, powers, n)[..., None]
-    totals = torch.where(totals > 0, totals, 1)  # rows without weight
+    totals = torch.where(totals > 0, totals, 1)  # rows in which all weights are 0
     shares = gradient / totals
     d_D = spmm_transposed(*pattern, powers, shares, n, "auto") if of_D else None
     if not (of_values or of_C or of_B):
@@ -261,14 +262,14 @@ def fusedmm_backward_of(
     gradient: Tensor,
     log_totals: Tensor | None = None,
 ) -> Gradients:
-    """Return the gradient of each argument, None where there is none."""
+    """Return the gradient of each argument, or None where there is none."""
     narrow = inputs[3].dtype
     if has_kernel(gradient):
         return fusedmm_gradients(inputs, needs, gradient, out, log_totals)
     if narrow.itemsize < 4 and gradient.device.type == "cpu":
-        # Scores, weights and their gradients in float32: rounded to 16 bits, they made gradients 2
+        # Scores, weights and their gradients are float32: rounded to 16 bits, they made gradients 2
         # to 3 times less accurate than PyTorch's dense attention. The host's kernels widen their
-        # operands in any case; kernels of GPUs are faster on 16 bits.
+        # operands in any case; GPU kernels are faster on 16 bits.
         found = fusedmm_backward_of(_widened(inputs), needs, None, gradient.float())
         return tuple(None if x is None else x.to(narrow) for x in found)
     if inputs[6] == "softmax" and narrow.itemsize >= 4:
