@@ -1,4 +1,4 @@
-"""The solvers under SciPy's names and signatures."""
+"""The solvers with SciPy's names and signatures."""
 
 from typing import TYPE_CHECKING
 
@@ -35,5 +35,5 @@ __all__ = [
     "tfqmr",
 ]
 
-if not TYPE_CHECKING:  # which would take every name for one that there is
+if not TYPE_CHECKING:  # type checkers would accept any name with it
     __getattr__ = without_others(__name__, __all__)

@@ -1,4 +1,4 @@
-"""The watchers of a solve, and of the executor meanwhile."""
+"""Loggers that observe a solve and its executor."""
 
 from .core.events import Allocation, Application, Copy, watch
 from .core.loggers import Counts, History, Logger, Snapshot, Stream

@@ -1,4 +1,4 @@
-"""Masks of attention that need no memory for entries: one interval of columns in each row."""
+"""Attention masks that store no entries: one interval of columns per row."""
 
 from .core.formats.mask import Mask
 from .core.formats.mask_union import MaskUnion

@@ -1,4 +1,4 @@
-"""Layers of PyTorch: sparse weights, graphs, sparse attention."""
+"""PyTorch layers: sparse weights, graphs, sparse attention."""
 
 from .learning.layers import GraphAttention, GraphConv, SparseAttention, SparseLinear
 

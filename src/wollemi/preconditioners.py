@@ -60,7 +60,7 @@ else:
     _SEQUENCE = register_deprecation(f"{__name__}.Sequence", "0.3", "0.5", "Multiplicative")
 
     def __getattr__(name):
-        """Return a preconditioner; the old name of one warns."""
+        """Return a preconditioner; a deprecated name warns."""
         if name == "__all__":
             return sorted({*_found.__all__, "register"} - {"BY_NAME", "preconditioner"})
         if name == "Sequence":

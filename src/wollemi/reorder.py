@@ -1,4 +1,4 @@
-"""Orders of rows and columns: less fill, narrower bands, larger diagonals."""
+"""Orderings of rows and columns: for less fill-in, smaller bandwidth, larger diagonals."""
 
 from .core.reorder import Matching, amd, matching, nested_dissection, rcm
 

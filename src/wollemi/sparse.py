@@ -1,4 +1,4 @@
-"""Functions of ``scipy.sparse`` that make matrices, on any executor.
+"""Matrix constructors of ``scipy.sparse``, for any executor.
 
 >>> import wollemi as wl
 >>> A = wl.sparse.diags([-1.0, 2.0, -1.0], [-1, 0, 1], shape=(3, 3))
@@ -43,5 +43,5 @@ __all__ = [
     "vstack",
 ]
 
-if not TYPE_CHECKING:  # which would take every name for one that there is
+if not TYPE_CHECKING:  # type checkers would accept any name with it
     __getattr__ = without_others(__name__, __all__)

@@ -1,9 +1,9 @@
-"""Attention along edges with scores that are sums of two numbers, as an operator of PyTorch's.
+"""Attention along edges with additive scores, as a PyTorch operator.
 
-It goes over the edges once for all heads. Its gradients go over them once more, by columns:
-gradients of rows follow from two sums of the forward pass, since a leaky ReLU has two slopes.
-Derivatives of the gradients come from separate operators: for a score, its softmax and the weighted
-sum.
+The forward pass visits the edges once for all heads. The gradients visit them once more, by
+columns. Row gradients follow from two sums of the forward pass, because a leaky ReLU has only two
+slopes. Derivatives of the gradients use separate operators for the scores, the softmax and the
+weighted sum.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def _shapes(indptr: Tensor, target: Tensor, D: Tensor) -> list[tuple[int, ...]]:
-    """Return the shapes of sums of rows, and of numbers of rows."""
+    """Return the shapes of row sums and of per-row numbers."""
     before = (*D.shape[:-2], indptr.shape[0] - 1)
     return [(*before, D.shape[-1]), (*before, target.shape[-1])]
 
@@ -79,7 +79,7 @@ def _run(
 def _gradients_of_rows(
     on: Executor, given: Sequence[Tensor], numbers: tuple[int, float], made: Sequence[Tensor]
 ) -> None:
-    """Run the operation; a captured stream takes arrays of PyTorch within a submitted call only."""
+    """Run the operation; in a capture, arrays of tensors are valid only in a submitted call."""
     blocks = [native_of(on, x) for x in (*given, *made)]
     on.run(operations.row_gradients, *blocks[:4], *numbers, *blocks[4:])
 
@@ -122,7 +122,7 @@ def _gradients_fake(
 
 
 def _by_heads(x: Tensor, heads: int) -> Tensor:
-    """Return (..., rows, heads columns) as (..., heads, rows, columns)."""
+    """Reshape (..., rows, heads * columns) to (..., heads, rows, columns)."""
     return x.unflatten(-1, (heads, -1)).transpose(-2, -3)
 
 
@@ -131,7 +131,7 @@ def _of_heads(x: Tensor) -> Tensor:
 
 
 class _Steps:
-    """The scores, the weights and the slopes of the entries, shape (..., heads, nnz)."""
+    """The scores, weights and slopes of the entries, shape (..., heads, nnz)."""
 
     def __init__(self, inputs: tuple[Any, ...]) -> None:
         self.indptr, self.indices, target, source, D, self.slope = inputs
@@ -143,14 +143,14 @@ class _Steps:
         self.weights = segment_softmax(*self.pattern, self.slopes * z, self.columns)
 
     def sums(self, target: Tensor, source: Tensor) -> Tensor:
-        """Return ``target_i + source_j`` for the entries: dot products of length 2."""
+        """Return ``target_i + source_j`` for each entry, as a dot product of length 2."""
         of_rows, of_columns = target.transpose(-1, -2), source.transpose(-1, -2)
         left = torch.stack([of_rows, torch.ones_like(of_rows)], -1)
         right = torch.stack([torch.ones_like(of_columns), of_columns], -1)
         return operators.sddmm(*self.pattern, left, right, "auto")
 
     def derivative(self, t: Tensor) -> Tensor:
-        """Return the derivative of the weights by the scores, applied to ``t``: symmetric."""
+        """Return the derivative of the weights by the scores, in direction ``t``; symmetric."""
         return softmax_derivative(*self.pattern, self.weights, t, self.columns)
 
 
@@ -205,8 +205,8 @@ _SIGNATURE = (
     "(Tensor indptr, Tensor indices, Tensor target, Tensor source, Tensor D, float slope) -> "
 )
 
-#: The same as :data:`additive_attention`, and the inputs of its gradients: sums over the entries
-#: with positive scores, logarithms of the totals of the softmax, and the shares of positive scores.
+#: The same as :data:`additive_attention`, with the inputs of its gradients: sums over the entries
+#: with positive scores, log-totals of the softmax, and the weights' share on positive scores.
 kept: Any = define(
     f"additive_attention_kept{_SIGNATURE}(Tensor, Tensor, Tensor, Tensor)",
     kernel=_kept_kernel,
@@ -222,7 +222,7 @@ def _recorded(keyset: DispatchKeySet, *inputs: Any) -> Tensor:
     return out
 
 
-#: Sums of rows of ``D``, (..., m, w), weighed by the softmax of ``leaky(target + source)``.
+#: Sums of rows of ``D``, (..., m, w), weighted by the softmax of ``leaky(target + source)``.
 additive_attention: Operator = define(
     f"additive_attention{_SIGNATURE}Tensor",
     kernel=_kernel,
@@ -243,18 +243,18 @@ _gradients = define_without_derivatives(
 
 
 def attend(pattern: Any, target: Tensor, source: Tensor, D: Tensor, slope: float) -> Tensor:
-    """Return sums of the rows of ``D``, shape (m, h, p), in its dtype.
+    """Return weighted sums of the rows of ``D``, shape (m, h, p), in its dtype.
 
     Parameters
     ----------
     pattern : Pattern
-        Of m rows and n columns.
+        A pattern with m rows and n columns.
     target, source : Tensor, shapes (m, h) and (n, h)
         The summands of the scores.
     D : Tensor, shape (n, h, p)
-        The features that are weighted; 16-bit features are weighted in float32.
+        The features to sum; 16-bit features are summed in float32.
     slope : float
-        Of the leaky ReLU for negative scores.
+        Slope of the leaky ReLU for negative scores.
     """
     heads, dtype = D.shape[-2], D.dtype
     held = torch.promote_types(torch.promote_types(dtype, target.dtype), torch.float32)

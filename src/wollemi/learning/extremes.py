@@ -1,7 +1,7 @@
-"""The largest features among neighbours, as operators of PyTorch: no message is stored.
+"""The largest features among neighbours as PyTorch operators, without storing messages.
 
-The gradient goes to the neighbours that have the largest feature, in equal shares. It, and the
-derivative in forward mode, are sums over these neighbours.
+The gradient goes to the neighbours with the largest feature, in equal shares. The gradient and the
+forward-mode derivative are sums over these neighbours.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _equal_fake(
 
 
 def _counts(inputs: tuple[Any, ...], out: Tensor) -> Tensor:
-    """Return how many neighbours have each largest feature."""
+    """Return the number of neighbours that attain each largest feature."""
     indptr, indices, B = inputs
     ones = B.detach().new_ones(1).expand(B.shape)
     found = spmm_where_equal(indptr, indices, out.detach(), B.detach(), ones, False)
@@ -75,7 +75,7 @@ def _equal_backward(
 ) -> tuple[Any, ...]:
     indptr, indices, X, Y, _, transposed = inputs
     of_G = spmm_where_equal(indptr, indices, Y, X, gradient, not transposed) if needs[4] else None
-    return None, None, None, None, of_G, None  # almost everywhere X and Y have none
+    return None, None, None, None, of_G, None  # the derivatives for X and Y are 0 almost everywhere
 
 
 def _equal_jvp(inputs: tuple[Any, ...], tangents: Sequence[Any], out: Tensor) -> Any:

@@ -1,4 +1,4 @@
-"""Lists of edges as patterns: rows are targets, columns are sources."""
+"""Edge lists as patterns: rows are targets, columns are sources."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 class Graph(NamedTuple):
-    """The pattern of a graph, and which edge of a list each of its entries is.
+    """The pattern of a graph, and the mapping between its entries and the edge list.
 
     Row ``i`` of the pattern has an entry for every edge that ends at node ``i``, in the order of
-    the list, and the column is the edge's source: ``spmm(graph.pattern, x)`` adds up, for every
-    node, the features of the sources of its incoming edges.
+    the list; its column is the edge's source. ``spmm(graph.pattern, x)`` adds up, for every node,
+    the features of the sources of its incoming edges.
 
     Attributes
     ----------
@@ -40,18 +40,18 @@ class Graph(NamedTuple):
 
     @property
     def num_nodes(self) -> int | tuple[int, int]:
-        """The number of nodes; of sources and of targets, where the two differ."""
+        """The number of nodes, or a pair of sources and targets if the two differ."""
         targets, sources = self.pattern.shape
         return sources if sources == targets else (sources, targets)
 
     @property
     def num_edges(self) -> int:
-        """The number of edges, of which some may come twice."""
+        """The number of edges, including duplicates."""
         return int(self.order.shape[0])
 
     @property
     def edge_index(self) -> Any:
-        """Sources, then targets, in the order of the list: an array of shape (2, edges).
+        """Sources and targets in the order of the list, an array of shape (2, edges).
 
         Examples
         --------
@@ -68,7 +68,7 @@ class Graph(NamedTuple):
 
     @property
     def T(self) -> Graph:
-        """The graph with every edge turned round; the order of the list stays.
+        """The graph with every edge reversed; the order of the list is kept.
 
         Examples
         --------
@@ -90,9 +90,9 @@ class Graph(NamedTuple):
         Parameters
         ----------
         where : str, torch.device or Executor
-            A device of PyTorch or an executor, ``"cuda"`` or ``"omp"``. Tensors go to the device of
-            the executor. Of a graph of NumPy's arrays the pattern moves; ``order`` and ``inverse``
-            stay NumPy's.
+            A PyTorch device or an executor, such as ``"cuda"`` or ``"omp"``. Tensors move to the
+            device of the executor. For a graph of NumPy arrays only the pattern moves; ``order``
+            and ``inverse`` stay NumPy arrays.
 
         Raises
         ------
@@ -120,7 +120,7 @@ class Graph(NamedTuple):
 
 
 def _edges_in_tensors(indptr: Any, indices: Any) -> Any:
-    """Return the columns and the rows of entries by compressed rows."""
+    """Return the columns and the rows of entries in CSR form."""
     ends = indices.new_ones((2, indices.shape[0]))
     rows = indices.new_ones(indptr.shape[0] - 1).cumsum(0) - 1
     ends[0], ends[1] = indices, rows.repeat_interleave(indptr.diff())
@@ -128,26 +128,26 @@ def _edges_in_tensors(indptr: Any, indices: Any) -> Any:
 
 
 def from_edges(edge_index: Any, num_nodes: int | tuple[int, int] | None = None) -> Graph:
-    """Return the pattern of a list of edges, and where the edges are in it.
+    """Return the pattern of an edge list, and the positions of the edges in it.
 
     Parameters
     ----------
     edge_index : array or Tensor of integers, shape (2, edges); EdgeIndex; or a graph of DGL
-        Sources, then targets, as PyTorch Geometric has them. Edges may come twice.
+        Sources, then targets, as in PyTorch Geometric. Duplicate edges are allowed.
     num_nodes : int, or (sources, targets), optional
-        The number of nodes; by default the number of an ``EdgeIndex`` or a graph, or one more than
-        the largest index.
+        The number of nodes; by default the number stored in an ``EdgeIndex`` or a graph, else the
+        largest index plus one.
 
     Returns
     -------
     Graph
-        Of tensors where the edges are in one, for :mod:`wollemi.interop.torch`; else of a
-        :class:`wollemi.Csr` of ones and NumPy's arrays.
+        A graph of tensors if the edges are a tensor, for :mod:`wollemi.interop.torch`; otherwise a
+        :class:`wollemi.Csr` of ones with NumPy arrays.
 
     Raises
     ------
     InvalidMatrix
-        If an edge names a node that is not there, or the list has another shape.
+        If an edge names a node that does not exist, or if the list has another shape.
 
     Examples
     --------
@@ -182,7 +182,7 @@ def _count(source: Any, target: Any) -> int:
 def edges_of(
     graph: Any, num_nodes: int | tuple[int, int] | None = None
 ) -> tuple[Any, Any, tuple[int, int] | None]:
-    """Return sources, targets and the number of each, of every description of a graph."""
+    """Return sources, targets and their numbers of nodes, for any representation of a graph."""
     if isinstance(num_nodes, (int, np.integer)):
         num_nodes = (int(num_nodes), int(num_nodes))
     if is_dgl_graph(graph):
@@ -208,7 +208,7 @@ def edges_of(
 
 
 def is_edge_list(arg: Any) -> bool:
-    """Return whether ``arg`` is a list of edges: integers of shape (2, edges), or a graph of DGL.
+    """Return whether ``arg`` is an edge list (integers of shape (2, edges)) or a DGL graph.
 
     Examples
     --------
@@ -226,7 +226,7 @@ def is_edge_list(arg: Any) -> bool:
 
 
 def matrix_from(graph: Any, executor: Executor | str | None, copy: bool) -> Csr:
-    """Return the adjacency matrix of a graph: ones, sources are rows, targets are columns.
+    """Return the adjacency matrix of a graph: ones; rows are sources, columns are targets.
 
     The arrays are new, with and without ``copy``.
     """
@@ -238,14 +238,14 @@ def matrix_from(graph: Any, executor: Executor | str | None, copy: bool) -> Csr:
 
 
 def matrix_of(graph: Any, sources: int) -> Any:
-    """Return the matrix that a product with a graph or a list of edges is one with.
+    """Return the matrix by which a product with a graph or an edge list multiplies.
 
     Parameters
     ----------
     graph : Graph, list of edges, or any matrix
-        A matrix is returned as it is.
+        A matrix is returned unchanged.
     sources : int
-        The number of nodes of a list of edges that tells none.
+        The number of nodes, for an edge list that does not store it.
     """
     if isinstance(graph, Graph):
         return graph.pattern
@@ -255,6 +255,6 @@ def matrix_of(graph: Any, sources: int) -> Any:
 
 
 def edge_list_nodes(graph: Any, count: int) -> int | None:
-    """Return the number of nodes of a list of edges, None where it tells its own."""
+    """Return the number of nodes of an edge list, or None if it stores its own."""
     known = is_dgl_graph(graph) or (is_edge_index(graph) and None not in graph.sparse_size())
     return None if known else count

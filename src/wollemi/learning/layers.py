@@ -1,7 +1,7 @@
-"""Layers with sparse weights, along the edges of graphs, and with sparse attention.
+"""Layers with sparse weights, graph layers, and layers with sparse attention.
 
-Patterns are buffers, so they are in ``state_dict``, move with ``.to(device)`` and are copied with
-the module; files load with ``weights_only=True``.
+Patterns are buffers: they are part of ``state_dict``, move with ``.to(device)`` and are copied with
+the module. Files load with ``weights_only=True``.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Layer = TypeVar("Layer", bound=nn.Module)
 
 
 class _OfPattern(nn.Module):
-    """A module with a fixed pattern; loading a file may change its size."""
+    """A module with a fixed pattern; loading a file may change the pattern's size."""
 
     indptr: Tensor
     indices: Tensor
@@ -59,7 +59,7 @@ class _OfPattern(nn.Module):
 
     @property
     def nnz(self) -> int:
-        """How many entries there are."""
+        """The number of entries."""
         return int(self.indices.shape[0])
 
     def _load_from_state_dict(self, state: Any, prefix: str, *args: Any) -> None:
@@ -76,7 +76,7 @@ class _OfPattern(nn.Module):
 def _refuses_sizes(
     init: Callable[Concatenate[Layer, P], None],
 ) -> Callable[Concatenate[Layer, P], None]:
-    """Let a constructor refuse the sizes that ``torch.nn.Linear`` takes."""
+    """Reject constructor arguments that are sizes, as ``torch.nn.Linear`` takes them."""
 
     @wraps(init)
     def checked(self: Layer, *given: P.args, **options: P.kwargs) -> None:
@@ -110,12 +110,12 @@ def _of_mask(mask: Tensor) -> Pattern:
 
 
 def _own(pattern: Pattern) -> Pattern:
-    """Return a pattern in memory of its own: a module may be moved and written into."""
+    """Return a copy of a pattern: a module may be moved and written to."""
     return Pattern(pattern.indptr.clone(), pattern.indices.clone(), pattern.shape)
 
 
 def _require_dtype(x: Tensor, weight: Tensor) -> None:
-    """Refuse an input of another dtype than the weights, outside of ``torch.autocast``."""
+    """Reject inputs with another dtype than the weights, outside of ``torch.autocast``."""
     if x.dtype != weight.dtype and not torch.is_autocast_enabled(x.device.type):
         raise UnsupportedDtype(
             f"x: expected {weight.dtype}, the dtype of the weights, got {x.dtype}: "
@@ -124,7 +124,7 @@ def _require_dtype(x: Tensor, weight: Tensor) -> None:
 
 
 def _require_features(graph: Any, x: Any) -> None:
-    """Refuse a graph in the place of the features, as layers of other libraries have it."""
+    """Reject a graph in place of the features, which is the order of other libraries' layers."""
     features = isinstance(graph, Tensor) and not is_edge_list(graph)
     swapped = features and graph.layout is torch.strided
     if (
@@ -141,7 +141,7 @@ def _named(x: Any) -> str:
 
 
 def _require_edge_weight(edge_weight: Any, edges: int) -> None:
-    """Refuse weights that are not a tensor with a number for each edge."""
+    """Reject weights that are not a tensor with one number per edge."""
     if not isinstance(edge_weight, Tensor):
         raise InvalidArgument(f"edge_weight: expected a tensor, got {_named(edge_weight)}")
     if edge_weight.shape[:1] != (edges,):
@@ -152,7 +152,7 @@ def _require_edge_weight(edge_weight: Any, edges: int) -> None:
 
 
 def _graph_of(graph: Any, x: Tensor, linear: nn.Linear) -> Graph:
-    """Return a layer's graph; refuses features that are not a row for each of its nodes."""
+    """Return a layer's graph, after checking that the features have one row per node."""
     _require_features(graph, x)
     _require_dtype(x, linear.weight)
     if x.ndim != 2 or x.shape[1] != linear.in_features:
@@ -170,25 +170,25 @@ class SparseLinear(_OfPattern):
     Parameters
     ----------
     pattern : wollemi.Csr, Pattern, tensor (sparse or a dense mask), shape (out, in)
-        Where weights are.
+        The positions of the weights.
     bias : bool
-        Whether a bias is added.
+        Whether to add a bias.
     weight : Tensor, shape (nnz,), optional
-        The weights row by row; by default uniform in ``+-1/sqrt(k)`` for the average number ``k``
-        of weights in a row, as in ``torch.nn.Linear``.
+        The weights, row by row. The default is uniform in ``+-1/sqrt(k)``, where ``k`` is the
+        average number of weights per row, as in ``torch.nn.Linear``.
 
     Attributes
     ----------
     weight : Parameter, shape (nnz,)
-        Frozen by ``layer.requires_grad_(False)``.
+        The weights; ``layer.requires_grad_(False)`` freezes them.
     bias : Parameter of shape (out,), or None
 
     Raises
     ------
     InvalidArgument
-        If ``pattern`` is no matrix, such as the sizes that ``torch.nn.Linear`` takes.
+        If ``pattern`` is not a matrix, for example the sizes that ``torch.nn.Linear`` takes.
     ShapeMismatch
-        If ``weight`` does not have a number for each entry of the pattern.
+        If ``weight`` does not have one number per entry of the pattern.
 
     Examples
     --------
@@ -217,14 +217,14 @@ class SparseLinear(_OfPattern):
 
     @classmethod
     def from_linear(cls, linear: nn.Linear) -> Self:
-        """Return a layer of the weights that are left of a pruned one.
+        """Return a layer with the remaining weights of a pruned layer.
 
         Parameters
         ----------
         linear : torch.nn.Linear
-            Its mask by ``torch.nn.utils.prune`` marks the weights; without one, the nonzero weights
-            are kept. Of a layer that was not pruned these are all, and a product takes longer than
-            the dense one: see ``nnz``.
+            A layer with a mask from ``torch.nn.utils.prune``, which selects the weights. Without a
+            mask, the nonzero weights are selected. For an unpruned layer these are all weights, and
+            a product takes longer than the dense one; see ``nnz``.
         """
         if not isinstance(linear, nn.Linear):
             raise InvalidArgument(
@@ -240,14 +240,14 @@ class SparseLinear(_OfPattern):
 
     @classmethod
     def from_smtx(cls, path: Any, *, bias: bool = True, weight: Tensor | None = None) -> Self:
-        """Return a layer of the pattern in a file of the deep learning matrix collection.
+        """Return a layer with the pattern in a file of the Deep Learning Matrix Collection.
 
         Parameters
         ----------
         path : str, Path or open file
-            An ``.smtx`` file, or another that :func:`wollemi.read` takes.
+            An ``.smtx`` file, or any other file that :func:`wollemi.read` accepts.
         bias, weight
-            As of the class.
+            As in the class.
         """
         return cls(read(path, format="csr", executor="omp"), bias=bias, weight=weight)
 
@@ -257,7 +257,7 @@ class SparseLinear(_OfPattern):
         Raises
         ------
         UnsupportedDtype
-            If the dtype of ``x`` is not that of the weights, outside of ``torch.autocast``.
+            If the dtype of ``x`` differs from the weights' dtype, outside of ``torch.autocast``.
         """
         if x.shape[-1] != self.shape[1]:
             raise ShapeMismatch(f"x: expected shape (..., {self.shape[1]}), got {tuple(x.shape)}")
@@ -278,9 +278,9 @@ class SparseLinear(_OfPattern):
 
 
 def _inverse_root(degree: Tensor, dtype: torch.dtype) -> Tensor:
-    """Return one over the square roots of degrees as a column, zero for degrees of zero.
+    """Return the inverse square roots of degrees as a column, with zero for degrees of zero.
 
-    The roots are taken in 32 bits or more: degrees may be larger than the numbers of float16. The
+    The roots are computed in 32 bits or more, because degrees may exceed the range of float16. The
     gradient of a degree of zero is zero.
     """
     degree = degree.to(torch.promote_types(dtype, torch.float32))
@@ -295,19 +295,19 @@ class GraphConv(nn.Module):
     Parameters
     ----------
     in_features, out_features : int
-        Numbers of features of a node.
+        Numbers of features per node.
     norm : {"both", "gcn", "mean", "none"}
         Divisors of the messages:
 
-        - ``"both"``, square roots of the number of edges that leave the source and that end at the
-          target, as DGL has them. ``edge_weight`` does not change the numbers.
-        - ``"gcn"``, square roots of the degrees of source and target, as ``GCNConv`` of PyTorch
-          Geometric has them. The degree of a node is the sum of the weights of the edges that end
-          at it, with gradients. A node of degree zero sends and receives nothing.
-        - ``"mean"``, the number of edges that end at the target.
-        - ``"none"``, no divisors.
+        - ``"both"``: square roots of the number of edges that leave the source and of the number
+          that end at the target, as in DGL. ``edge_weight`` does not change these numbers.
+        - ``"gcn"``: square roots of the degrees of source and target, as in PyTorch Geometric's
+          ``GCNConv``. The degree of a node is the sum of the weights of the edges that end at it,
+          with gradients. A node of degree zero sends and receives nothing.
+        - ``"mean"``: the number of edges that end at the target.
+        - ``"none"``: no divisors.
 
-        ``"both"`` and ``"gcn"`` are equal on undirected graphs without ``edge_weight``. No
+        Without ``edge_weight``, ``"both"`` and ``"gcn"`` are equal on undirected graphs. No
         self-loops are added.
     bias : bool
 
@@ -332,17 +332,17 @@ class GraphConv(nn.Module):
         self.bias = nn.Parameter(torch.zeros(out_features)) if bias else None
 
     def forward(self, graph: Any, x: Tensor, edge_weight: Tensor | None = None) -> Tensor:
-        """Return features of the targets.
+        """Return the features of the targets.
 
         Parameters
         ----------
         graph : Graph, list of edges, Pattern, wollemi.Csr, matrix of SciPy, or sparse tensor
-            A list of edges has shape (2, edges): sources, then targets. A matrix has a row for each
-            target, and its values are not read. ``wl.graph.from_edges`` makes a ``Graph``.
+            An edge list has shape (2, edges): sources, then targets. A matrix has one row per
+            target, and its values are ignored. ``wl.graph.from_edges`` makes a ``Graph``.
         x : Tensor, shape (sources, in_features)
         edge_weight : Tensor, shape (edges,), optional
-            In the order of the edges; of a matrix in the order of its entries, which for a COO
-            tensor is row by row.
+            In the order of the edges. For a matrix, in the order of its entries; for a COO tensor,
+            this order is row by row.
         """
         graph = _graph_of(graph, x, self.linear)
         if edge_weight is not None:
@@ -375,7 +375,7 @@ class GraphConv(nn.Module):
             incoming = gspmm(graph, "copy_rhs", "sum", None, edge_weight) if weighted else None
             root = _inverse_root(indptr.diff() if incoming is None else incoming, dtype)
             return root, root
-        # torch.bincount waits for the device, which a CUDA graph cannot record.
+        # torch.bincount would wait for the device, which a CUDA graph cannot record.
         counts = indices.new_zeros(sources)
         outgoing = counts.scatter_add_(0, indices.long(), torch.ones_like(indices))
         return _inverse_root(outgoing, dtype), _inverse_root(indptr.diff(), dtype)
@@ -391,13 +391,13 @@ class GraphAttention(nn.Module):
     Parameters
     ----------
     in_features, out_features : int
-        Numbers of features of a node, in and for each head out.
+        Input features per node, and output features per node and head.
     heads : int
     scores : {"additive", "dot"}
-        ``leaky_relu(a . [W h_i, W h_j])`` of the paper, or scaled dot products. Both are one kernel
-        with the softmax and the sum.
+        ``"additive"``: ``leaky_relu(a . [W h_i, W h_j])`` of the paper. ``"dot"``: scaled dot
+        products. In both cases, one kernel computes the scores, the softmax and the sum.
     negative_slope : float
-        Of the leaky ReLU.
+        Slope of the leaky ReLU for negative scores.
     bias : bool
     """
 
@@ -430,7 +430,7 @@ class GraphAttention(nn.Module):
         Parameters
         ----------
         graph : Graph, list of edges, Pattern, wollemi.Csr, matrix of SciPy, or sparse tensor
-            As for :class:`GraphConv`, with as many sources as targets.
+            As in :class:`GraphConv`, with equally many sources and targets.
         x : Tensor, shape (nodes, in_features)
         """
         pattern = _graph_of(graph, x, self.project).pattern
@@ -446,9 +446,9 @@ class GraphAttention(nn.Module):
         return made if self.bias is None else made + self.bias
 
     def _additive(self, pattern: Pattern, x: Tensor, h: Tensor) -> Tensor:
-        """Return sums weighed by scores that are sums of two numbers, shape (n, heads, width).
+        """Return sums weighted by the softmax of additive scores, shape (n, heads, width).
 
-        The numbers at both ends, a . W h, are products with the rows a W, of which there are few.
+        The two terms of the scores, a . W h, are products of x with the few rows of a W.
         """
         of_heads = self.project.weight.unflatten(0, (self.heads, -1))
         ends = (self.of_source, self.of_target)
@@ -466,29 +466,29 @@ class GraphAttention(nn.Module):
 
 
 def _lists_edges(pattern: Any) -> bool:
-    """Return whether a pattern is a list of edges; a mask of two positions is none."""
+    """Return whether a pattern is an edge list; a 2 x 2 mask is not."""
     return is_edge_list(pattern) and tuple(np.shape(pattern)) != (2, 2)
 
 
 class SparseAttention(_OfPattern):
-    """Attention of several heads in which each position meets only the positions of a pattern.
+    """Multi-head attention in which each position attends only to the positions of a pattern.
 
     Parameters
     ----------
     embed_dim : int
-        Features of a position; a multiple of ``heads``.
+        Features per position; a multiple of ``heads``.
     heads : int
     pattern : Graph, list of edges, Pattern, matrix, tensor or mask, shape (length, length)
-        Row ``i`` has the positions that position ``i`` attends to. A tensor or an array is sparse,
-        a dense mask, or a list of edges: integers of shape (2, edges), sources and targets, whose
-        largest number is ``length - 1``. Of a mask of :mod:`wollemi.masks` the buffers are its
-        ends, ``first`` and ``last``.
+        Row ``i`` contains the positions to which position ``i`` attends. A tensor or an array may
+        be sparse, a dense mask, or an edge list: integers of shape (2, edges), sources and targets,
+        with largest number ``length - 1``. For a mask of :mod:`wollemi.masks`, the buffers are its
+        bounds ``first`` and ``last``.
     bias : bool
-        Of the projections.
+        Whether the projections have biases.
 
     Examples
     --------
-    Weights of a ``torch.nn.MultiheadAttention`` have the same shapes and order.
+    The weights have the same shapes and order as in ``torch.nn.MultiheadAttention``.
 
     >>> import torch, wollemi as wl
     >>> from wollemi.nn import SparseAttention
@@ -528,11 +528,11 @@ class SparseAttention(_OfPattern):
 
     @property
     def nnz(self) -> int:
-        """How many pairs of positions meet."""
+        """The number of pairs of positions that attend to one another."""
         return int((self.last.long() - self.first).sum()) if self._is_mask else super().nnz
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return an array of the shape of ``x``, (..., length, embed_dim)."""
+        """Return an array with the shape of ``x``, (..., length, embed_dim)."""
         expected = (self.shape[0], self.project_in.in_features)
         if tuple(x.shape[-2:]) != expected:
             raise ShapeMismatch(

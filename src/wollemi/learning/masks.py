@@ -1,4 +1,4 @@
-"""The masks of attention that are one interval of columns in each row."""
+"""Attention masks with one interval of columns per row."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ def causal(
     dtype: DTypeLike = np.float32,
     executor: Executor | str | None = None,
 ) -> Mask:
-    """Return the mask in which position ``i`` attends to the positions up to itself.
+    """Return the mask in which each position attends to itself and to all earlier positions.
 
     Parameters
     ----------
     n : int
-        Rows: queries.
+        Number of rows (queries).
     m : int, optional
-        Columns: keys; as many as rows by default.
+        Number of columns (keys); by default the number of rows.
     offset : int
-        Row ``i`` has columns up to ``i + offset``. With ``m - n`` the last row has them all, as new
-        tokens with the tokens of a cache.
+        Row ``i`` has the columns up to ``i + offset``. With ``m - n``, the last row has all
+        columns: new tokens then attend to the tokens of a cache.
     dtype, executor
-        As for :class:`wollemi.Csr`.
+        As in :class:`wollemi.Csr`.
 
     Returns
     -------
@@ -45,7 +45,7 @@ def causal(
     Raises
     ------
     InvalidArgument
-        If a number is no integer, or negative where there is a count.
+        If an argument is not an integer, or if a count is negative.
 
     Examples
     --------
@@ -73,18 +73,18 @@ def sliding_window(
     dtype: DTypeLike = np.float32,
     executor: Executor | str | None = None,
 ) -> Mask:
-    """Return the mask in which each position attends to its neighbours.
+    """Return the mask in which each position attends to the nearest positions.
 
     Parameters
     ----------
     n : int
-        Rows and columns.
+        Number of rows and of columns.
     window : int
-        How many positions a row has: its own one and the ``window - 1`` before it.
+        Number of positions per row: its own position and the ``window - 1`` positions before it.
     causal : bool
-        If not, a row has the ``window - 1`` positions behind its own one, too.
+        If false, a row also has the ``window - 1`` positions after its own.
     dtype, executor
-        As for :class:`wollemi.Csr`.
+        As in :class:`wollemi.Csr`.
 
     Returns
     -------
@@ -93,7 +93,7 @@ def sliding_window(
     Raises
     ------
     InvalidArgument
-        If a number is no integer, or negative.
+        If an argument is not an integer, or is negative.
 
     Examples
     --------
@@ -120,16 +120,16 @@ def documents(
     dtype: DTypeLike = np.float32,
     executor: Executor | str | None = None,
 ) -> Mask:
-    """Return the mask of sequences one after the other, each of which attends to itself alone.
+    """Return the mask of concatenated sequences, each of which attends only to itself.
 
     Parameters
     ----------
     lengths : sequence of int
-        Of the documents; one may be empty.
+        The lengths of the documents, which may be 0.
     causal : bool
-        Whether a position attends to itself and earlier positions alone.
+        Whether a position attends only to itself and to earlier positions.
     dtype, executor
-        As for :class:`wollemi.Csr`.
+        As in :class:`wollemi.Csr`.
 
     Returns
     -------
@@ -138,7 +138,7 @@ def documents(
     Raises
     ------
     InvalidArgument
-        If a length is negative or no integer.
+        If a length is negative or not an integer.
 
     Examples
     --------
@@ -172,16 +172,16 @@ def intervals(
     dtype: DTypeLike = np.float32,
     executor: Executor | str | None = None,
 ) -> Mask:
-    """Return the mask of intervals of your own.
+    """Return the mask with the given intervals.
 
     Parameters
     ----------
     first, last : array of int, shape (m,), or int
-        Row ``i`` has the columns ``first[i], ..., last[i] - 1``. One number serves for all rows;
-        one of the two is an array. Neither falls from a row to the next one.
+        Row ``i`` has the columns ``first[i], ..., last[i] - 1``. A number applies to all rows; at
+        least one of the two is an array. Both must be nondecreasing.
     columns : int
     dtype, executor
-        As for :class:`wollemi.Csr`.
+        As in :class:`wollemi.Csr`.
 
     Returns
     -------
@@ -190,11 +190,11 @@ def intervals(
     Raises
     ------
     InvalidMatrix
-        If an end falls, or is no column.
+        If a bound decreases from a row to the next, or is out of range.
 
     Examples
     --------
-    A prefix of two tokens that all attend to, and causal attention behind it:
+    A prefix of two tokens to which all tokens attend, followed by causal attention:
 
     >>> import numpy as np, wollemi as wl
     >>> wl.masks.intervals(0, np.maximum(np.arange(4) + 1, 2), 4).to_dense()
@@ -213,7 +213,7 @@ def intervals(
 
 
 def _integer(value: Any, name: str, least: int | None = None) -> int:
-    """Return an integer that a caller gave, or raise InvalidArgument."""
+    """Return an integer argument, or raise InvalidArgument."""
     right = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
     if not right or (least is not None and value < least):
         bound = "" if least is None else f" of at least {least}"
@@ -226,6 +226,6 @@ def _rows(rows: int, columns: int) -> np.ndarray[Any, Any]:
 
 
 def _within(row: np.ndarray[Any, Any], distance: int, columns: int) -> np.ndarray[Any, Any]:
-    """Return ``row + distance`` where that is in ``0..columns``, else the nearer end of it."""
+    """Return ``row + distance``, clipped to ``0..columns``."""
     ends = np.clip(row.astype(np.int64) + distance, 0, columns)
     return ends.astype(row.dtype)

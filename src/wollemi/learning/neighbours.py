@@ -1,7 +1,7 @@
-"""Sums and means of neighbours' features, as an operator of PyTorch: its edges have no values.
+"""Sums and means of neighbours' features, as a PyTorch operator for edges without values.
 
-Kernels multiply with one number an edge. Ones, or one over the number of a row's edges, follow from
-the pattern alone. So they are made once, for the transpose too, and stay with the pattern.
+Kernels multiply by one number per edge. The numbers 1, or 1 / (entries of the row), depend only on
+the pattern. They are therefore made once, for the transpose too, and cached with the pattern.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 _WEIGHTS: Key[Tensor] = Key("weights of neighbours")
 
 
-@cache  # every call asks
+@cache  # every call needs it
 def _key(dtype: torch.dtype, mean: bool, transposed: bool) -> Key[Tensor]:
     return _WEIGHTS.of_size(dtype, mean, mean and transposed)
 
 
 def _weights(A: Csr, indptr: Tensor, dtype: torch.dtype, mean: bool, transposed: bool) -> Tensor:
-    """Return one number for each entry of a pattern, or of its transpose in that one's order.
+    """Return one number per entry of a pattern, or of its transpose in the transpose's order.
 
-    They stay with the pattern.
+    They are cached with the pattern.
     """
 
     def make() -> Tensor:
@@ -49,7 +49,7 @@ def _weights(A: Csr, indptr: Tensor, dtype: torch.dtype, mean: bool, transposed:
 
     key = _key(dtype, mean, transposed)
     if key not in A._pattern and is_captured(indptr):
-        return make()  # a captured result exists only after a replay
+        return make()  # do not cache: a captured result exists only after a replay
     return A._pattern.get(key, lambda: lasting(A.executor, make()))
 
 
@@ -85,8 +85,8 @@ def _jvp(inputs: tuple[Any, ...], tangents: Sequence[Any], out: Tensor) -> Tenso
     return tangent
 
 
-#: ``out_i = sum_j w_ij B_j`` over the entries of a pattern, where w is 1, or one over the number of
-#: entries of row i; transposed, ``out_j = sum_i w_ij B_i``.
+#: ``out_i = sum_j w_ij B_j`` over the entries of a pattern, where w is 1, or 1 / (entries of row
+#: i); transposed: ``out_j = sum_i w_ij B_i``.
 sum_of_neighbours: Operator = define(
     "sum_of_neighbours(Tensor indptr, Tensor indices, Tensor B, SymInt columns, bool transposed, "
     "bool mean) -> Tensor",

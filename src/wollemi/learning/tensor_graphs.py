@@ -1,7 +1,7 @@
-"""Messages along the edges of a graph and their aggregation at its nodes, with gradients.
+"""Messages along the edges of a graph, and their aggregation at its nodes, with gradients.
 
-The names of operations and targets are DGL's. A sum of features that are weighed by one number an
-edge is a product of matrices and has no array of messages; the others gather one message an edge.
+The names of operations and targets are DGL's. A sum of features with one weight per edge is a
+matrix product and stores no messages; all other aggregations gather one message per edge.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ _BINARY: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "mul": torch.mul,
     "div": torch.div,
 }
-#: How messages are made of the left and the right operand.
+#: Operations that make a message of the left and the right operand.
 MESSAGES = (*_BINARY, "copy_lhs", "copy_rhs")
-#: The remedy within a capture.
+#: The remedy for errors within a capture.
 _BEFORE = "Make the graph before the capture"
 REDUCTIONS = ("sum", "mean", "max", "min")
 
 
 def graph_of_tensors(source: Tensor, target: Tensor, nodes: tuple[int, int] | None) -> Graph:
-    """Return the graph of edges in tensors; see :func:`wollemi.graph.from_edges`."""
+    """Return the graph of an edge list in tensors; see :func:`wollemi.graph.from_edges`."""
     if source.dtype not in (torch.int32, torch.int64):
         raise InvalidMatrix(f"edge_index: expected int32 or int64, got {source.dtype}")
     refuse_always(source, "wollemi.graph.from_edges", "the host checks the edges", _BEFORE)
@@ -57,14 +57,14 @@ def graph_of_tensors(source: Tensor, target: Tensor, nodes: tuple[int, int] | No
 
 
 def batch(graphs: list[Graph]) -> Graph:
-    """Return graphs as one, with the given graphs as blocks of the diagonal.
+    """Return several graphs as one block-diagonal graph.
 
-    Nodes and edges of the first graph come first, then the second graph's, and so on.
+    Nodes and edges of the first graph come first, followed by the second graph's, and so on.
 
     Parameters
     ----------
     graphs : list of Graph
-        Of tensors; of any sizes and patterns.
+        Graphs of tensors, of any sizes and patterns.
     """
     if not graphs:
         raise InvalidArgument("graphs: expected at least one, got an empty list")
@@ -83,7 +83,7 @@ def batch(graphs: list[Graph]) -> Graph:
     return Graph(whole, torch.cat(order), torch.cat(inverse))
 
 
-# ---- features: nodes and edges come first for users, and last for segments
+# ---- features: nodes and edges are the first axis for users, and the last axis for segments
 
 
 def pattern_of(graph: Any) -> tuple[Pattern, Tensor | None, Tensor | None]:
@@ -104,27 +104,27 @@ def pattern_of(graph: Any) -> tuple[Pattern, Tensor | None, Tensor | None]:
     return sparse.pattern, sparse.compressed.order, sparse.compressed.inverse
 
 
-#: The graphs of lists of edges in tensors, for as long as the tensors live.
+#: Graphs of edge lists in tensors, cached as long as the tensors live.
 _GRAPHS: Seen[Graph] = Seen()
 
 
 def as_graph(graph: Any, nodes: int, device: torch.device) -> Graph:
-    """Return the graph of tensors of any description of one.
+    """Return the graph of tensors for any representation of a graph.
 
     Parameters
     ----------
     graph : Graph, list of edges, Pattern, wollemi.Csr, matrix of SciPy or sparse tensor
-        Rows of a matrix are targets, columns are sources; only the pattern counts. A list of edges
-        in a tensor is sorted once.
+        Rows of a matrix are targets, columns are sources; only the pattern matters. An edge list in
+        a tensor is sorted once.
     nodes : int
-        The number of nodes of a list of edges that tells none.
+        The number of nodes, for an edge list that does not store it.
     device : torch.device
-        Where a matrix of the host is needed.
+        The device on which a host matrix is needed.
 
     Raises
     ------
     InvalidArgument
-        If it is something else.
+        If ``graph`` has another type.
     """
     if isinstance(graph, Graph):
         return graph if isinstance(graph.pattern, Pattern) else _graph_of_arrays(graph, device)
@@ -149,7 +149,7 @@ def _graph_of_arrays(graph: Graph, device: torch.device) -> Graph:
 
 
 def _graph_of_edges(edges: Any, nodes: int, device: torch.device) -> Graph:
-    """Return the graph of a list of edges; that of a tensor is kept while the tensor lives."""
+    """Return the graph of an edge list; for a tensor it is cached as long as the tensor lives."""
     keeps = isinstance(edges, Tensor) and not torch.compiler.is_compiling()
     found = _GRAPHS.get(edges, edges, nodes) if keeps else None
     if found is None:
@@ -172,7 +172,7 @@ def _check(label: str, given: Any, count: int) -> None:
 
 
 def _aligned(left: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
-    """Return operands with equal numbers of axes, to broadcast features from the last one."""
+    """Return operands with equal numbers of axes, so that features broadcast from the last axis."""
     most = max(left.dim(), right.dim())
     left, right = (
         x.reshape(x.shape[0], *(1,) * (most - x.dim()), *x.shape[1:]) for x in (left, right)
@@ -189,7 +189,7 @@ def _in_order(values: Tensor, order: Tensor | None) -> Tensor:
 
 
 def _of_entries(x: Tensor, where: str, pattern: Pattern, order: Tensor | None, name: str) -> Tensor:
-    """Return the features that each entry of the pattern has, from nodes or edges."""
+    """Return the features of each entry of the pattern, gathered from nodes or edges."""
     if where == "e":
         _check(name, x, pattern.nnz)
         return _in_order(x, order)
@@ -206,19 +206,19 @@ def _of_entries(x: Tensor, where: str, pattern: Pattern, order: Tensor | None, n
 
 
 def edge_softmax(graph: Any, scores: Tensor) -> Tensor:
-    """Return the softmax of the scores of the edges that end at the same node, with gradients.
+    """Return the softmax of the scores of edges that end at the same node, with gradients.
 
     Parameters
     ----------
     graph : Graph, Pattern, wollemi.Csr or sparse tensor
-        Of ``wl.graph.from_edges``; rows are normalized.
+        A graph from ``wl.graph.from_edges``; rows are normalized.
     scores : Tensor, shape (edges, ...)
-        In the order of the edges; heads are further axes.
+        In the order of the edges; heads may be additional axes.
 
     Returns
     -------
     Tensor, shape (edges, ...)
-        Zeros where all scores of a node are minus infinity, with gradients of zero.
+        Zeros if all scores of a node are minus infinity, with zero gradients.
 
     Examples
     --------
@@ -238,28 +238,28 @@ def edge_softmax(graph: Any, scores: Tensor) -> Tensor:
 def additive_attention(
     graph: Any, target: Tensor, source: Tensor, x: Tensor, *, negative_slope: float = 0.2
 ) -> Tensor:
-    """Return a node's sum over the sources of its edges, weighted by sums of two numbers.
+    """Return for each node a weighted sum over the sources of its edges, by additive scores.
 
     ``out_i = sum_j p_ij x_j`` for each head, where p is the softmax of
     ``leaky_relu(target_i + source_j)`` over the edges that end at node i (Velickovic et al. 2018,
-    equations 3 and 4). It goes over the edges once, and once more for gradients; no array of edges
-    is made, but for gradients of gradients.
+    equations 3 and 4). It visits the edges once, and once more for gradients. Only gradients of
+    gradients use arrays of edges.
 
     Parameters
     ----------
     graph : Graph, Pattern, wollemi.Csr or sparse tensor
-        Of ``wl.graph.from_edges``; rows are targets.
+        A graph from ``wl.graph.from_edges``; rows are targets.
     target : Tensor, shape (targets, heads)
     source : Tensor, shape (sources, heads)
     x : Tensor, shape (sources, heads, features)
-        Numbers of 16 bits are weighed in float32.
+        16-bit numbers are summed in float32.
     negative_slope : float
-        Of the leaky ReLU.
+        Slope of the leaky ReLU for negative scores.
 
     Returns
     -------
     Tensor, shape (targets, heads, features)
-        Of the dtype of ``x``; zeros where no edge ends.
+        In the dtype of ``x``; zeros for nodes without incoming edges.
 
     Raises
     ------
@@ -298,18 +298,18 @@ def gsddmm(
     lhs_target: str = "u",
     rhs_target: str = "v",
 ) -> Tensor:
-    """Return one message an edge, made from the features of its ends or of the edge.
+    """Return one message per edge, computed from the features of its ends or of the edge.
 
     Parameters
     ----------
     graph : Graph, Pattern, wollemi.Csr or sparse tensor
-        Of ``wl.graph.from_edges``.
+        A graph from ``wl.graph.from_edges``.
     op : {"add", "sub", "mul", "div", "dot", "copy_lhs", "copy_rhs"}
-        ``"dot"`` is the sum of products over the last axis, which stays with length 1.
+        ``"dot"`` sums products over the last axis, which is kept with length 1.
     lhs_data, rhs_data : Tensor, shape (nodes or edges, ...)
-        Features; further axes are broadcast.
+        Features; additional axes are broadcast.
     lhs_target, rhs_target : {"u", "v", "e"}
-        Whether they belong to sources, targets or edges.
+        Whether the features belong to sources (u), targets (v) or edges (e).
 
     Returns
     -------
@@ -318,7 +318,7 @@ def gsddmm(
     Raises
     ------
     InvalidArgument, ShapeMismatch
-        If there is no such operation, or the number of features is not that of all nodes or edges.
+        If there is no such operation, or if features do not have one row per node or edge.
     """
     pattern, order, inverse = pattern_of(graph)
     refuse_first_call(_places(pattern), f"wollemi.graph.gsddmm of {op}", lhs_data, rhs_data)
@@ -338,7 +338,7 @@ def gsddmm(
 
 
 def _dots(pattern: Pattern, u: Any, v: Any) -> Tensor:
-    """Return dot products of sources and targets, which no array of messages is made for."""
+    """Return dot products of sources and targets without an array of messages."""
     _check("features of sources", u, pattern.shape[1])
     _check("features of targets", v, pattern.shape[0])
     u, v = _aligned(u, v)
@@ -351,20 +351,19 @@ def _dots(pattern: Pattern, u: Any, v: Any) -> Tensor:
 def gspmm(
     graph: Any, op: str, reduce_op: str, lhs_data: Tensor | None, rhs_data: Tensor | None
 ) -> Tensor:
-    """Return the aggregate of the messages along the incoming edges of every node.
+    """Aggregate the messages along the incoming edges of every node.
 
     Parameters
     ----------
     graph : Graph, Pattern, wollemi.Csr or sparse tensor
-        Of ``wl.graph.from_edges``.
+        A graph from ``wl.graph.from_edges``.
     op : {"add", "sub", "mul", "div", "copy_lhs", "copy_rhs"}
-        How a message is made of the features of its source (left) and of the edge (right).
+        How the features of the source (left) and of the edge (right) form a message.
     reduce_op : {"sum", "mean", "max", "min"}
-        Nodes without incoming edges get zeros. Of equal extremes each gets its share of the
-        gradient.
+        The aggregation. Nodes without incoming edges get zeros. Equal extremes share the gradient.
     lhs_data : Tensor, shape (sources, ...)
     rhs_data : Tensor, shape (edges, ...)
-        Further axes are broadcast. Either may be None where it is not used.
+        Additional axes are broadcast. Either may be None if it is not used.
 
     Returns
     -------
@@ -373,7 +372,7 @@ def gspmm(
     Raises
     ------
     InvalidArgument, ShapeMismatch
-        If there is no such operation, or the number of features is not that of all nodes or edges.
+        If there is no such operation, or if features do not have one row per node or edge.
 
     Examples
     --------
@@ -425,14 +424,14 @@ def _flat(x: Tensor) -> Tensor:
 
 
 def _of_sources(pattern: Pattern, x: Any, *, mean: bool) -> Tensor:
-    """Return the sums or means of the features of sources, without values of edges."""
+    """Return sums or means of the sources' features, without edge values."""
     columns = pattern.shape[1]
     found: Tensor = sum_of_neighbours(*_places(pattern), _flat(x), columns, False, mean)
     return found.reshape(pattern.shape[0], *x.shape[1:])
 
 
 def _extremes_of_sources(pattern: Pattern, x: Any, reduce_op: str) -> Tensor:
-    """Return the largest or smallest features of sources, without an array of messages."""
+    """Return the largest or smallest features of the sources, without an array of messages."""
     if reduce_op == "max":
         found = spmm_max(*_places(pattern), _flat(x))
     else:
@@ -468,7 +467,7 @@ def _added_up(pattern: Pattern, messages: Tensor) -> Tensor:
 
 
 def _weighed(pattern: Pattern, weights: Tensor, features: Tensor) -> Tensor:
-    """Return sums of features with one weight an edge, or an edge and a head: a product."""
+    """Return weighted sums of features by a product; weights are per edge, or per edge and head."""
     vector = features.dim() == 1
     features = features[:, None] if vector else features
     heads = torch.broadcast_shapes(weights.shape[1:], features.shape[1:-1])

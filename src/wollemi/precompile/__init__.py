@@ -1,4 +1,4 @@
-"""Compiling kernels when a wheel is built: which ones, and the archives that they go to.
+"""Compile kernels when a wheel is built: select the kernels, and write the archives.
 
-Nothing here needs a GPU: programs are texts, and NVRTC compiles them anywhere.
+This needs no GPU: programs are texts, and NVRTC compiles them on any machine.
 """

@@ -1,7 +1,7 @@
-"""Compile the kernels that a wheel carries: ``python -m wollemi.precompile.build``.
+"""Compile the kernels of a wheel: ``python -m wollemi.precompile.build``.
 
-The build of a wheel runs this (``-C cmake.define.WOLLEMI_CUDA_KERNELS=sm_90``). Earlier results are
-taken from the user's cache, so that wheels for several versions of Python take the time of one.
+A wheel's build runs this (``-C cmake.define.WOLLEMI_CUDA_KERNELS=sm_90``). Earlier results are
+reused from the user's cache, so wheels for several Python versions take the time of one.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def sources(target: Target, dtypes: Sequence[str] = DTYPES) -> dict[str, tuple[s
 
 
 def compiled(target: Target, dtypes: Sequence[str], threads: int) -> dict[str, bytes]:
-    """Return the cubins of all programs of a target, by their keys."""
+    """Return the cubins of all programs of a target, by key."""
     given = sources(target, dtypes)
 
     def compile_one(program: tuple[str, str]) -> bytes:
@@ -43,9 +43,9 @@ def compiled(target: Target, dtypes: Sequence[str], threads: int) -> dict[str, b
 
 
 def missing(name: str, folder: Path = archive.FOLDER) -> list[str]:
-    """Return the names of a target's programs that its archive does not have.
+    """Return the names of a target's programs that its archive does not contain.
 
-    There are none if the archive was made of the kernels' text as it is.
+    The result is empty if the archive was made from the current text of the kernels.
     """
     target = Target(name)
     there = archive.Archive(folder / f"{target.architecture}.zip")
@@ -60,14 +60,14 @@ def build(name: str, folder: Path, dtypes: Sequence[str] = DTYPES) -> Path:
     name : str
         One of :data:`~wollemi.precompile.target.TARGETS`.
     folder : Path
-        Where it goes; it is made if need be.
+        The folder of the archive; it is created if necessary.
     dtypes : sequence of str, optional
-        The dtypes of values.
+        Dtypes of values to compile for.
 
     Raises
     ------
     ExecutorUnavailable
-        If there is no NVRTC; says how to install it.
+        If NVRTC is missing; the message says how to install it.
     """
     began, target = time.perf_counter(), Target(name)
     cubins = compiled(target, dtypes, cores())
@@ -83,7 +83,7 @@ def build(name: str, folder: Path, dtypes: Sequence[str] = DTYPES) -> Path:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Build the archives that are asked for."""
+    """Build the requested archives."""
     parser = argparse.ArgumentParser(description="Compile the kernels that a wheel carries.")
     parser.add_argument("folder", type=Path, help="where the archives go")
     parser.add_argument("targets", nargs="+", metavar="sm_NN", help=", ".join(TARGETS))

@@ -1,7 +1,7 @@
-"""The kernels that solve small systems alone: the usual methods on stencils that fit shared memory.
+"""The persistent kernels for small systems: common methods, on stencils that fit on chip.
 
-The text of such a kernel depends on the method, on how many rows a work-item has, and on the
-longest row of a matrix that is kept in shared memory.
+The text of such a kernel depends on the method, on the number of rows per work-item, and on the
+longest row of a matrix in shared memory.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from ..solvers.auto.candidates import ONE_KERNEL_ROWS
 from .recording import loops
 from .target import Target
 
-#: Methods with their preconditioners: the first choices of ``wl.solve`` where one kernel fits.
+#: Methods with preconditioners: the first choices of ``wl.solve`` for systems of this size.
 METHODS = {("cg", "jacobi"), ("cg", None), ("bicgstab", "jacobi"), ("gmres", "jacobi")}
 
-#: Entries of the longest row: stencils in one, two and three dimensions.
+#: Longest rows to compile for: stencils in one, two and three dimensions.
 LONGEST = (3, 5, 7, 9)
 
 
 def one_kernels(target: Target, dtype: str) -> list[Kernel]:
-    """Return the kernels of small systems for values of a dtype, each once."""
+    """Return the distinct kernels of small systems for values of a dtype."""
     found: dict[str, Kernel] = {}
     for recorded in loops(dtype):
         if (recorded.method, recorded.M) not in METHODS:
@@ -50,9 +50,9 @@ def one_kernels(target: Target, dtype: str) -> list[Kernel]:
 
 
 def sizes(target: Target) -> Iterator[int]:
-    """Yield a number of rows for each shape of the kernels of systems up to some size.
+    """Yield a number of rows for each launch shape of the kernels, up to a largest size.
 
-    From this size on ``wl.solve`` takes multigrid, with graphs as loops.
+    From this size on, ``wl.solve`` uses multigrid, with graphs as loops.
     """
     block = shapes.SMALL_BLOCK
     while block <= shapes.CLUSTER_BLOCK:
@@ -67,7 +67,7 @@ def sizes(target: Target) -> Iterator[int]:
 
 
 def with_rows_of(program: Program, longest: int) -> Program:
-    """Return a program with products of matrices with ``longest`` entries in a row."""
+    """Return a program with matrices of ``longest`` entries per row in its products."""
     matrices: dict[int, Any] = {}
 
     def changed(call: Call) -> Call:
@@ -85,7 +85,7 @@ def with_rows_of(program: Program, longest: int) -> Program:
 
 
 def kernel_of(target: Target, program: Program, rows: int) -> Kernel | None:
-    """Return the kernel for a system of ``rows`` rows; None if its matrix does not fit on chip."""
+    """Return the kernel for ``rows`` rows, or None if the matrix does not fit on chip."""
     phases = phases_of(steps_of(program))
     assert phases is not None
     bare = next(shapes.shapes(target, phases, rows))

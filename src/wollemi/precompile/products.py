@@ -1,8 +1,8 @@
-"""The kernels of products of sparse and dense matrices, and of attention, that are asked for most.
+"""The most used kernels of products of sparse and dense matrices, and of attention.
 
-The settings of such a kernel follow from the columns of the dense operands, from their layout in
-memory and from the lengths of rows. So the algorithms run here as they do on a GPU, on a described
-device that records the requested programs and launches nothing.
+The settings of such a kernel depend on the columns of the dense operands, on their memory layout
+and on the row lengths. Therefore, the algorithms run here as on a GPU, but on a described device
+that records the requested programs and launches nothing.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from ..core.statistics import row_statistics
 from .recording import NativeArray, Recorder
 from .target import Target
 
-#: Columns of dense operands: right-hand sides that are solved together, features, heads.
+#: Columns of dense operands to compile for: blocks of right-hand sides, features, heads.
 COLUMNS = (2, 4, 8, 16, 32, 64, 128, 256)
 
-#: Algorithms that the rule chooses for other than single or nearly dense rows.
+#: Algorithms that the rule chooses, except for rare ones (single or nearly dense rows).
 ALGORITHMS = {
     "spmm": ("rb-sr", "eb-sr", "eb-pr", "row-split", "row-segments"),
     "sddmm": ("flat", "row-split", "row-segments"),
     "fusedmm": ("row-split", "row-segments"),
 }
 
-#: Dtypes of attention by tiles and slabs, as kernels call them.
+#: Codes of the 16-bit dtypes for attention by tiles and slabs.
 SIXTEEN_BITS = ("f2", "b2")
 
 INDEX = np.dtype(np.int32)
@@ -68,7 +68,7 @@ def product_programs(target: Target, dtype: str) -> Iterator[Program]:
 
 
 def attention_programs(target: Target) -> Iterator[Program]:
-    """Yield the programs of attention by tiles and slabs and of gradients, as PyTorch's ask for."""
+    """Yield the programs of attention by tiles and slabs that PyTorch requests, and gradients."""
     by_tiles: tuple[tuple[Any, dict[str, int]], ...] = (
         (attention.tile_attention, {}),
         (attention.tile_row_gradients, {"KNOWN": 1}),
@@ -93,12 +93,12 @@ def _attention_program(kernel: SimtKernel, value: str, constants: dict[str, int]
 
 
 class Noting(Target):
-    """A described GPU that notes the programs that it is asked for.
+    """A described GPU that records the requested programs.
 
     Attributes
     ----------
     noted : dict
-        The functions that return their texts, by name.
+        The functions that return the programs' texts, by name.
     """
 
     def __init__(self, target: Target) -> None:
@@ -107,13 +107,13 @@ class Noting(Target):
         self.noted: dict[str, Callable[[], str]] = {}
 
     def function(self, symbol: str, text: Callable[[], str]) -> Any:
-        """Note a program; there is nothing to launch."""
+        """Record a program; there is nothing to launch."""
         self.noted.setdefault(symbol, text)
         return symbol
 
 
 def described(device: Noting) -> Any:
-    """Return an executor of a described device, as far as products ask one: it computes nothing."""
+    """Return a stand-in for an executor of a described device, sufficient for products."""
     there = np.zeros(1)
     return SimpleNamespace(
         device=device,
@@ -126,14 +126,14 @@ def described(device: Noting) -> Any:
 
 
 def _native(made: Any) -> Any:
-    """Return NumPy's arrays, alone or in a tuple with names, as arrays with an address."""
+    """Return NumPy arrays, single or in a named tuple, as arrays with an address."""
     if isinstance(made, tuple):
         return type(made)(*map(_native, made))
     return made.view(NativeArray) if isinstance(made, np.ndarray) else made
 
 
 def matrices(dtype: str) -> Iterator[Csr]:
-    """Yield two matrices: few rows, and as many as fill a GPU, with one that has to be cut."""
+    """Yield a matrix with few rows, and one that fills a GPU and has a row that must be cut."""
     executor = Recorder()
     for rows in (64, 20_000):
         lengths = np.full(rows, 8)

@@ -1,9 +1,8 @@
-"""The programs in a wheel: for products, plans, solvers and attention.
+"""Select the programs of a wheel: for products, plans, solvers and attention.
 
-Other programs are compiled when they are first needed, as without a wheel's archive: products with
-numbers of columns that are no powers of two, other dtypes, indices of 64 bits, and most of the
-kernels that solve a small system alone, since their text depends on the method and on the longest
-row.
+All other programs are compiled at their first use, as without an archive: products with numbers of
+columns that are not powers of two, other dtypes, 64-bit indices, and most persistent kernels for
+small systems, because their text depends on the method and on the longest row.
 """
 
 from __future__ import annotations
@@ -38,13 +37,14 @@ from .products import attention_programs, product_programs
 from .recording import loops
 from .target import Target
 
-#: The dtypes of values; indices are int32.
+#: Dtypes of values to compile for; indices are int32.
 DTYPES = ("float64", "float32")
 
-#: Widths of slices that loops are compiled for: stencils in one, two and three dimensions.
+#: Widths of slices to compile loops for: stencils in one, two and three dimensions.
 WIDTHS = (3, 5, 7, 9, 19, 27)
 
-#: Entries of interpolation rows of multigrid: no pattern, but few and often equally many.
+#: Entries per interpolation row of multigrid: such rows share no pattern, but are short and often
+#: equally long.
 OF_INTERPOLATION = 4
 
 INDEX = np.dtype(np.int32)
@@ -52,7 +52,7 @@ INDEX = np.dtype(np.int32)
 
 def programs(target: Target, dtype: str) -> Iterator[Program]:
     """Yield the programs for values of a dtype; programs that are used together are adjacent."""
-    discover()  # operations are declared where they are used
+    discover()  # operations are declared when their modules are imported
     names = {operation.name for operation in OPERATIONS}
     yield from ahead.of_operations(target, names, np.dtype(dtype), INDEX)
     yield from _of_kernels(target, dtype)
@@ -81,7 +81,7 @@ def _of_kernels(target: Target, dtype: str) -> Iterator[Program]:
 
 
 def shared_kernels(target: Target, dtype: str) -> list[Kernel]:
-    """Return the kernels of loops that a product and the operation after it share, each once."""
+    """Return the distinct fused kernels of loops: a product and the operation after it."""
     found: dict[str, Kernel] = {}
     for step in distinct_steps(target, dtype):
         for plan in plans():
@@ -91,7 +91,7 @@ def shared_kernels(target: Target, dtype: str) -> list[Kernel]:
 
 
 def distinct_steps(target: Target, dtype: str) -> list[TapeStep]:
-    """Return the products of all loops that share a kernel, without repeated texts."""
+    """Return the products of all loops that can share a kernel, without repeated texts."""
     found: dict[str, TapeStep] = {}
     stream = next(plans())
     for loop in loops(dtype):
@@ -102,7 +102,7 @@ def distinct_steps(target: Target, dtype: str) -> list[TapeStep]:
 
 
 def plans() -> Iterator[Plan]:
-    """Yield the plans of products that may share their kernel, as far as its text goes."""
+    """Yield plans for products that may share a kernel, sufficient for the kernel's text."""
     one = RowStatistics(1, 1, 1, 1.0, 0.0, 1, 0.0)
     yield Plan(CsrStream(), "", one)
     for lanes in LANES:
@@ -115,7 +115,7 @@ def plans() -> Iterator[Plan]:
 
 
 class ArrayStandIn:
-    """An array of which nothing is there but an address of its own, and a dtype."""
+    """A stand-in for an array: only its dtype, and an address of its own."""
 
     _addresses = count(1)
 
@@ -125,7 +125,7 @@ class ArrayStandIn:
 
 
 class PackedLayout(packed.Packed):
-    """A packed copy of which nothing is there but how it is laid out."""
+    """A stand-in for a packed copy: only its layout."""
 
     def __init__(self, code: int, width: int) -> None:
         self.code, self.width, self.lanes = code, width, 0

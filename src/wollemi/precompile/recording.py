@@ -1,7 +1,7 @@
-"""The loops of solvers, recorded by solving small systems on the host.
+"""Record the loops of solvers by solving small systems on the host.
 
-A kernel of a loop is made of a product and the operation on rows after it. Its text depends on
-which of its arguments are the same array, so that it has to be asked a solver that has arrays.
+A fused kernel of a loop consists of a product and the operation on rows after it. Its text depends
+on which of its arguments are the same array, so a solver with actual arrays must be run.
 """
 
 from __future__ import annotations
@@ -21,32 +21,32 @@ from ..core.program import Program
 from ..solvers.preconditioners.names import preconditioner
 from ..solvers.registry import SOLVERS
 
-#: Points of a side of the square that the systems are of: enough for two levels of multigrid.
+#: Points per side of the square grid of the systems: enough for two levels of multigrid.
 SIDE = 40
 
-#: Preconditioners: ones that run nothing in a loop, a diagonal, a hierarchy.
+#: Preconditioners: none in the loop, a diagonal, a hierarchy.
 PRECONDITIONERS = (None, "jacobi", "amg")
 
-#: The settings that solvers would find by themselves in a longer time.
+#: Settings that solvers would otherwise determine by longer computations.
 SETTINGS: dict[str, dict[str, Any]] = {"chebyshev": {"bounds": (0.1, 8.0)}}
 
 
 class NativeArray(np.ndarray[Any, Any]):
-    """An array that tells its address as CuPy's do."""
+    """An array that exposes its address as CuPy's arrays do."""
 
     @property
     def data(self) -> Any:
-        """The memory, of which only the address is known."""
+        """The memory, of which only the address is exposed."""
         return SimpleNamespace(ptr=self.ctypes.data)
 
 
 class Recorder(ReferenceExecutor):
-    """Computes with NumPy, and keeps the programs of the iterations that it is given.
+    """Computes with NumPy, and records the programs of the iterations that it runs.
 
     Attributes
     ----------
     programs : list of Program
-        Of the iterations so far.
+        The programs of the iterations so far.
     """
 
     def __init__(self) -> None:
@@ -72,7 +72,7 @@ class Recorder(ReferenceExecutor):
 
 
 class Loop(NamedTuple):
-    """The program of an iteration: the method's name in lower case, and the preconditioner's."""
+    """The program of an iteration, and the lower-case names of method and preconditioner."""
 
     method: str
     M: str | None
@@ -81,7 +81,7 @@ class Loop(NamedTuple):
 
 @cache
 def loops(dtype: str) -> tuple[Loop, ...]:
-    """Return the iterations of all solvers, for one vector."""
+    """Return the iterations of all solvers, for one right-hand side."""
     executor = Recorder()
     A = Csr._from_arrays(executor, *square(executor, dtype))
     b = np.ones(A.shape[0], dtype)
@@ -98,7 +98,7 @@ def loops(dtype: str) -> tuple[Loop, ...]:
 
 
 def square(executor: Recorder, dtype: DTypeLike) -> tuple[Any, ...]:
-    """Return the shape and the arrays of the five-point stencil on a square."""
+    """Return the shape and the arrays of the five-point stencil on a square grid."""
     at = np.arange(SIDE * SIDE)
     i, j = at // SIDE, at % SIDE
     steps = ((i > 0, -SIDE), (j > 0, -1), (j >= 0, 0), (j < SIDE - 1, 1), (i < SIDE - 1, SIDE))

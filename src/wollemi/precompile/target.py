@@ -1,4 +1,4 @@
-"""A GPU that is described: its programs can be named and compiled where there is none."""
+"""A described GPU: its programs can be generated and compiled on machines without it."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from ..backends.cuda.runtime.device import CudaDevice
 
 
 class TargetSpec(NamedTuple):
-    """The properties of a GPU that texts of programs depend on."""
+    """The properties of a GPU on which the text of programs depends."""
 
     capability: tuple[int, int]
     multiprocessors: int
-    #: Shared memory that a block may have, in bytes.
+    #: Shared memory available to a block, in bytes.
     shared_bytes: int
 
 
-#: The GPUs with kernels in wheels: A100, H100 and H200, B200.
+#: The GPUs with precompiled kernels in wheels: A100, H100 and H200, B200.
 TARGETS = {
     "sm_80": TargetSpec((8, 0), 108, 163 << 10),
     "sm_90": TargetSpec((9, 0), 132, 227 << 10),
@@ -25,7 +25,7 @@ TARGETS = {
 
 
 class Target(CudaDevice):
-    """A GPU that is described and not there: it names programs, and runs none.
+    """A GPU that is only described: it generates programs, and runs none.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class Target(CudaDevice):
     'sm_90a'
     """
 
-    def __init__(self, name: str) -> None:  # not GpuDevice's, which asks CuPy
+    def __init__(self, name: str) -> None:  # replaces GpuDevice's, which queries CuPy
         known = TARGETS[name]
         major, minor = known.capability
         self.name = name

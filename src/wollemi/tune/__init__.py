@@ -1,7 +1,7 @@
-"""Measures the constants of the present device; ``wollemi tune`` stores them in a file.
+"""Measure the constants of the current device; ``wollemi tune`` stores them in a file.
 
-The constants are declared in :mod:`wollemi.core.devices`. :mod:`.experiments` has the measurements,
-:mod:`.fit` runs them and writes the file.
+:mod:`wollemi.core.devices` declares the constants, :mod:`.experiments` contains the measurements,
+and :mod:`.fit` runs them and writes the file.
 """
 
 from .fit import Outcome, forget, tune

@@ -1,7 +1,7 @@
-"""The measurements that constants of devices are fitted to.
+"""The measurements to which constants of devices are fitted.
 
-An experiment computes with systems and matrices that it makes itself. It runs by the same code on
-every executor: it names classes and algorithms, never a device.
+An experiment creates its own systems and matrices. The same code runs on every executor: it names
+classes and algorithms, never a device.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ Fitted = Mapping[str, float]
 
 
 class Experiment(NamedTuple):
-    """A measurement and the constants that follow from it.
+    """A measurement, and the constants that it determines.
 
     Attributes
     ----------
     name : str
-        Its name in the file: an experiment is not repeated once its constants are stored.
+        Its name in the file; an experiment is not repeated once its constants are stored.
     section : str
         The section of the constants.
     description : str
@@ -38,7 +38,7 @@ class Experiment(NamedTuple):
     measure : callable
         Takes an executor and the number of unknowns of large systems; returns constants by name.
     suits : callable
-        Returns whether an executor has the kernels.
+        Returns whether an executor has the necessary kernels.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Experiment(NamedTuple):
 
 
 def grid(rows: int) -> Any:
-    """Return the 5-point Laplacian of a square grid of about ``rows`` points, shifted a little."""
+    """Return the slightly shifted 5-point Laplacian on a square grid of about ``rows`` points."""
     side = max(int(np.sqrt(rows)), 2)
     one = sp.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(side, side))
     eye = sp.eye_array(side)
@@ -57,14 +57,14 @@ def grid(rows: int) -> Any:
 
 
 def band(rows: int, width: int) -> Any:
-    """Return a diagonally dominant symmetric band of up to ``2 width + 1`` entries a row."""
+    """Return a diagonally dominant symmetric band with up to ``2 width + 1`` entries per row."""
     offsets = range(-width, width + 1)
     values = [2.0 * width + 1.0 if offset == 0 else -1.0 for offset in offsets]
     return sp.csr_array(sp.diags_array(values, offsets=list(offsets), shape=(rows, rows)))
 
 
 def _iteration_seconds(executor: Executor, S: Any) -> tuple[float, float]:
-    """Return the seconds of an iteration of CG, and of a call of it without iterations."""
+    """Return the seconds per iteration of CG, and per call of CG without iterations."""
     A = Csr(S, executor=executor)
     b = executor.from_host(np.random.default_rng(1).standard_normal(S.shape[0]))
     short, long = 4, 24
@@ -76,7 +76,7 @@ def _iteration_seconds(executor: Executor, S: Any) -> tuple[float, float]:
 
 
 def iterations(executor: Executor, rows: int) -> Fitted:
-    """Return the seconds of an iteration of CG by launches, entries and rows."""
+    """Return the time of a CG iteration, in seconds per launch, entry and row."""
     shapes = [(100, 1), (400, 1), (rows // 10, 1), (rows, 1), (rows // 4, 8), (rows // 10, 13)]
     systems = [band(max(count, 100), width) for count, width in shapes]
     times, calls = zip(*(_iteration_seconds(executor, S) for S in systems), strict=True)
@@ -86,7 +86,7 @@ def iterations(executor: Executor, rows: int) -> Fitted:
 
 
 def factors(executor: Executor, rows: int) -> Fitted:
-    """Return the seconds of an entry in the set-up and the application of incomplete factors."""
+    """Return the seconds per entry for set-up and application of incomplete factors."""
     S = grid(rows)
     A = Csr(S, executor=executor)
     b = executor.from_host(np.random.default_rng(2).standard_normal((S.shape[0], 1)))
@@ -99,7 +99,7 @@ def factors(executor: Executor, rows: int) -> Fitted:
 
 
 def multigrid(executor: Executor, rows: int) -> Fitted:
-    """Return the seconds of the set-up and the application of multigrid."""
+    """Return the seconds for set-up and application of multigrid."""
     systems = [grid(max(count, 400)) for count in (rows // 50, rows // 5, rows)]
     set_ups, cycles = [], []
     for S in systems:
@@ -115,7 +115,7 @@ def multigrid(executor: Executor, rows: int) -> Fitted:
 
 
 def small_systems(executor: Executor, rows: int) -> Fitted:
-    """Return the seconds of the factors of small matrices and their solve."""
+    """Return the seconds for factoring small matrices and for solving with the factors."""
     systems = [grid(count) for count in (100, 400, 1_600)]
     times = []
     for S in systems:
@@ -131,7 +131,7 @@ def _solved_directly(A: Csr, b: Any) -> Any:
 
 
 def exact_factors(executor: Executor, rows: int) -> Fitted:
-    """Return the seconds of an operation of the factors of dense matrices and narrow bands."""
+    """Return the seconds per operation of factoring dense matrices and narrow bands."""
     sizes = (150, 300, 600)
     made = [Csr(sp.csr_array(np.tri(n) + np.tri(n).T + n * np.eye(n))) for n in sizes]
     full = [seconds_of(A.executor, partial(Direct, A, engine="dense")) for A in made]
@@ -148,7 +148,7 @@ def exact_factors(executor: Executor, rows: int) -> Fitted:
 
 
 def uneven(rows: int, mean: float) -> Any:
-    """Return a matrix with rows of lognormal length and columns near the diagonal."""
+    """Return a matrix with lognormal row lengths and columns near the diagonal."""
     rng = np.random.default_rng(int(mean))
     lengths = np.clip(rng.lognormal(np.log(mean) - 0.32, 0.8, rows).astype(int), 1, rows)
     indptr = np.concatenate([[0], np.cumsum(lengths)])
@@ -160,7 +160,7 @@ def uneven(rows: int, mean: float) -> Any:
 
 
 def sliced_rows(executor: Executor, rows: int) -> Fitted:
-    """Return the cost of the ends of rows, by rows and in slices, in entries by rows."""
+    """Return the cost of row ends, by rows and in slices, in units of an entry by rows."""
     means: list[float] = []
     by_rows: list[float] = []
     sliced: list[float] = []
@@ -185,12 +185,12 @@ def sliced_rows(executor: Executor, rows: int) -> Fitted:
 
 
 def _has(*names: str) -> Callable[[Executor], bool]:
-    """Return whether an executor has algorithms for products with vectors by these names."""
+    """Return whether an executor has matrix-vector algorithms with these names."""
     return lambda executor: set(names) <= set(executor.algorithms.names("spmv"))
 
 
 def packed_gains(executor: Executor, rows: int) -> Fitted:
-    """Return the bandwidth of products, and the speed of packed copies beyond fewer bytes."""
+    """Return the bandwidth of products, and the speedup of packed copies beyond fewer bytes."""
     spread = np.random.default_rng(5).integers(0, rows, (rows, 8))
     spread.sort(axis=1)
     indptr = np.arange(rows + 1) * 8
@@ -229,7 +229,7 @@ def _is_processor(executor: Executor) -> bool:
     return executor.supports(triangular.factorize)
 
 
-#: The experiments in the order in which they run.
+#: The experiments, in the order in which they run.
 EXPERIMENTS = (
     Experiment("iterations", "solve", "iterations of CG", iterations),
     Experiment("factors", "solve", "incomplete factors", factors),

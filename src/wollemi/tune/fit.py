@@ -1,4 +1,4 @@
-"""Runs the experiments and writes the file of a device's constants."""
+"""Run the experiments and write the file of a device's constants."""
 
 from __future__ import annotations
 
@@ -18,31 +18,33 @@ from ..core.errors import InvalidArgument, WollemiError
 from ..core.executor import Executor
 from .experiments import EXPERIMENTS, Experiment
 
-#: How far a constant may be from the one of the base: beyond, the measurement was disturbed.
+#: Reject measured constants that differ from the base's constant by more than this factor: the
+#: measurement was disturbed.
 FARTHEST = 100.0
 
-#: Unknowns of the largest systems on processors, and on other devices.
+#: Unknowns of the largest systems, on processors and on other devices.
 ROWS_OF_PROCESSOR, ROWS_OF_DEVICE = 100_000, 1_000_000
 
 
 @dataclass
 class Outcome:
-    """The end of one experiment.
+    """The result of one experiment.
 
     Attributes
     ----------
     experiment : str
-        Its name.
+        The name of the experiment.
     status : {"measured", "known", "left", "failed"}
-        ``"known"``: an earlier call measured it. ``"left"``: the time was over; call again.
+        ``"known"``: an earlier call measured it. ``"left"``: the time limit was reached; call
+        again.
     seconds : float
-        Spent.
+        Time spent.
     constants : dict
         The constants that were stored.
     dropped : dict
-        Measured constants that are too far from the constants of the base.
+        Measured constants that differ too much from the constants of the base.
     reason : str
-        Why it failed.
+        The reason of a failure.
     """
 
     experiment: str
@@ -54,12 +56,12 @@ class Outcome:
 
 
 def file_of(executor: Executor) -> Path:
-    """Return the file for the device of an executor.
+    """Return the file of constants for the device of an executor.
 
     Raises
     ------
     InvalidArgument
-        If nothing is selected by times on this executor.
+        If no selection on this executor uses times.
     """
     kind, device = executor.device_key
     if not device:
@@ -70,7 +72,7 @@ def file_of(executor: Executor) -> Path:
 
 
 def forget(executor: Executor) -> bool:
-    """Remove the file for the device of an executor; return whether there was one."""
+    """Remove the file for the device of an executor; return whether it existed."""
     file = file_of(executor)
     there = file.is_file()
     file.unlink(missing_ok=True)
@@ -87,35 +89,36 @@ def tune(
     experiments: Sequence[Experiment] = EXPERIMENTS,
     began: Callable[[Experiment], None] = lambda experiment: None,
 ) -> Iterator[Outcome]:
-    """Measure the constants of an executor's device and store them, experiment by experiment.
+    """Measure the constants of an executor's device, and store them after each experiment.
 
-    The file is written after each experiment: a call that ends early is continued by the next one.
-    Executors that are made afterwards use the file, in this process and in later ones.
+    If a call ends early, the next call continues it. Executors that are created afterwards use the
+    file, in this process and in later ones.
 
     Parameters
     ----------
     executor : Executor
-        The device. On processors it is used with its threads.
+        The executor of the device. A processor is measured with the executor's number of threads.
     seconds : float
-        No experiment but the first one begins after this time: each call measures something.
+        After this time, no further experiment begins; the first one always runs, so each call
+        measures something.
     again : bool
-        Whether to repeat experiments that are in the file.
+        Whether to repeat experiments with results in the file.
     rows : int, optional
         Unknowns of the largest systems.
     experiments : sequence of Experiment
         The measurements.
     began : callable
-        Is told of each experiment that begins.
+        Called with each experiment before it begins.
 
     Yields
     ------
     Outcome
-        Of each experiment that suits the executor.
+        The result of each experiment that suits the executor.
 
     Raises
     ------
     InvalidArgument
-        If nothing is selected by times on this executor.
+        If no selection on this executor uses times.
     """
     file, start = file_of(executor), perf_counter()
     kind, device = executor.device_key
@@ -159,7 +162,7 @@ def _measure(
     begun = perf_counter()
     try:
         found = experiment.measure(executor, rows)
-    except WollemiError as error:  # such as memory that is too small for the systems
+    except WollemiError as error:  # such as too little memory for the systems
         return Outcome(experiment.name, "failed", perf_counter() - begun, reason=str(error))
     made = Outcome(experiment.name, "measured", perf_counter() - begun)
     for name, value in found.items():
@@ -170,7 +173,7 @@ def _measure(
 
 
 def _stored(file: Path) -> dict[str, Any] | None:
-    """Return the content of a file that an earlier call wrote; None if it cannot be read."""
+    """Return the content of an earlier call's file, or None if it cannot be read."""
     try:
         content: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
         devices.read(file)
@@ -180,7 +183,7 @@ def _stored(file: Path) -> dict[str, Any] | None:
 
 
 def _write(file: Path, content: dict[str, Any]) -> None:
-    """Replace the file as a whole, so that other processes never read a part of it."""
+    """Replace the file atomically, so that other processes never read a part of it."""
     require_private_root()
     file.parent.mkdir(mode=0o700, exist_ok=True)
     part = file.with_suffix(f".{os.getpid()}.part")

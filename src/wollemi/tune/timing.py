@@ -1,4 +1,4 @@
-"""Times of calls on an executor, and the lines that fit them."""
+"""Measure times of calls on an executor, and fit lines to them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from scipy.optimize import nnls
 
 from ..core.executor import Executor
 
-#: Seconds in which a call is repeated, and its repetitions at most and at least.
+#: Seconds for which a call is repeated, and the largest and smallest number of repetitions.
 LONG_ENOUGH, MOST, FEWEST = 0.05, 30, 3
 
 
 def seconds_of(executor: Executor, call: Callable[[], Any]) -> float:
-    """Return the least time of a call after a first one, which compiles and makes plans."""
+    """Return the minimum time of a call after a first call, which compiles and makes plans."""
     call()
     executor.synchronize()
     times: list[float] = []
@@ -29,9 +29,9 @@ def seconds_of(executor: Executor, call: Callable[[], Any]) -> float:
 
 
 def line(x: Sequence[float], seconds: Sequence[float]) -> tuple[float, float]:
-    """Return constant and slope of the line nearest to some times; neither is negative.
+    """Return constant and slope of the line that fits some times best; neither is negative.
 
-    The errors are relative to the times.
+    The fit minimizes errors relative to the times.
 
     Examples
     --------
@@ -44,9 +44,9 @@ def line(x: Sequence[float], seconds: Sequence[float]) -> tuple[float, float]:
 
 
 def combination(columns: Sequence[Sequence[float]], seconds: Sequence[float]) -> list[float]:
-    """Return factors, none negative, with which the columns of a table are nearest to the times.
+    """Return nonnegative factors of a table's columns that fit the times best.
 
-    The errors are relative to the times.
+    The fit minimizes errors relative to the times.
     """
     times = np.asarray(seconds)
     table = np.asarray(columns, np.float64) / times[:, None]

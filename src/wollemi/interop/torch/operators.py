@@ -278,7 +278,7 @@ def fusedmm_backward_of(
     _, _, of_values, of_C, of_B, of_D, *_ = needs
     pattern, n = (indptr, indices), B.shape[-2]
     of_rows = Pattern(indptr, indices, (C.shape[-2], n))
-    # Samples that the forward pass did not keep are computed again: s, then p = f(s).
+    # Recompute the samples that the forward pass did not keep: s, then p = f(s).
     dots = sddmm(*pattern, C, B, "auto")
     s = alpha * dots if values is None else alpha * dots * values
     p = edge_weights(of_rows, edge, s)
@@ -295,7 +295,7 @@ def fusedmm_backward_of(
 
 
 def fusedmm_jvp_of(inputs: Inputs, tangents: Tangents, out: Tensor) -> Tensor | None:
-    """Return the tangent of the result."""
+    """Return the tangent of the result of ``fusedmm``."""
     indptr, indices, values, C, B, D, edge, alpha, _ = inputs
     _, _, t_values, t_C, t_B, t_D, *_ = tangents
     pattern = (indptr, indices)
@@ -345,7 +345,7 @@ sddmm: Operator = define(
 
 
 def _with_edge(of_arguments: Any) -> tuple[Any, ...]:
-    """Return arguments of ``fusedmm_softmax`` as arguments of ``fusedmm``."""
+    """Convert the arguments of ``fusedmm_softmax`` to arguments of ``fusedmm``."""
     *tensors, alpha, kernel = of_arguments
     return (*tensors, None, alpha, kernel)
 
@@ -397,7 +397,7 @@ fusedmm = define(
 )
 
 
-# ---- into the memory of a tensor: not differentiable
+# ---- into a given tensor's memory: not differentiable
 
 
 def _spmm_into(

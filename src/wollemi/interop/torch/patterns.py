@@ -1,7 +1,7 @@
-"""The patterns of sparse tensors and matrices, as operators of PyTorch take them: two tensors.
+"""Patterns of sparse tensors and matrices in the form that PyTorch operators take: two tensors.
 
-A kernel needs more of a pattern than its arrays: plans, and its transpose. They are found again by
-the memory of the tensors, which is the same under every transform of PyTorch's.
+A kernel needs more than a pattern's arrays: plans, and its transpose. They are found again by the
+memory of the tensors, which is the same under every transform of PyTorch.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ from .memory import borrowed, device_of, executor_of, lasting, native_of, numpy_
 
 
 class Pattern(NamedTuple):
-    """The positions of the entries of a matrix, by compressed rows, in tensors.
+    """The positions of a matrix's entries in CSR order, as tensors.
 
-    Functions of this package take it in place of a matrix. It may be an argument of compiled and
+    Functions of this package take it instead of a matrix. It may be an argument of compiled and
     transformed functions, which then work for other patterns too.
 
     Attributes
     ----------
     indptr : Tensor of int32 or int64, shape (m + 1,)
-        The entries of row ``i`` are ``indptr[i]:indptr[i + 1]``.
+        Row pointers: row ``i`` has the entries ``indptr[i]:indptr[i + 1]``.
     indices : Tensor of the same dtype, shape (nnz,)
-        Their columns.
+        The columns of the entries.
     shape : tuple of int
         Rows and columns.
     """
@@ -60,18 +60,18 @@ class Pattern(NamedTuple):
         return f"<Pattern {rows}x{columns} of {self.nnz} entries, {dtype} tensors on {where}>"
 
     def to(self, device: torch.device | Executor | str) -> Pattern:
-        """Return this pattern on a device, or on that of an executor; tensors there stay."""
+        """Return this pattern on a device or an executor's device; tensors there are kept."""
         device = device_of(device)
         return Pattern(self.indptr.to(device), self.indices.to(device), self.shape)
 
     @property
     def nnz(self) -> int:
-        """How many entries there are."""
+        """The number of entries."""
         return self.indices.shape[0]
 
 
 class _Known(NamedTuple):
-    """A matrix that uses the memory of tensors, and whether that memory still belongs to them."""
+    """A matrix that uses the memory of tensors, and whether the memory still belongs to them."""
 
     matrix: Csr
     storages: tuple[StorageWeakRef, StorageWeakRef]
@@ -85,15 +85,15 @@ class _Known(NamedTuple):
 _known: dict[tuple[Any, ...], _Known] = {}
 _lock = threading.Lock()
 
-#: The matrices of tensors, by identity: compiled functions and autograd pass the same tensors in
-#: each call.
+#: Matrices by the identity of their tensors: compiled functions and autograd pass the same tensor
+#: objects in each call.
 _seen = Seen[Csr]()
 
 
 def matrix_of(indptr: Tensor, indices: Tensor, columns: int) -> Csr:
-    """Return the matrix of a pattern in tensors; it must not outlive them.
+    """Return the matrix of a pattern given as tensors; it must not outlive them.
 
-    Its prepared data are stored for as long as the tensors live and are not written into.
+    Its prepared data are cached as long as the tensors live and are not written to.
     """
     found = _seen.get(indptr, indices, columns)
     if found is not None:
@@ -108,7 +108,7 @@ def matrix_of(indptr: Tensor, indices: Tensor, columns: int) -> Csr:
 
 
 def unwrapped(tensor: Tensor) -> Tensor:
-    """Return a tensor of a pattern without the wrappers of ``torch.func``, which add nothing."""
+    """Return a pattern's tensor without wrappers of ``torch.func``: patterns are constants."""
     while torch._C._functorch.is_functorch_wrapped_tensor(tensor):
         tensor = torch._C._functorch.get_unwrapped(tensor)
     return tensor
@@ -118,7 +118,7 @@ _TRANSPOSED: Key[tuple[Csr, Tensor]] = Key("transpose, with its order as a tenso
 
 
 def transposed_of(A: Csr) -> tuple[Csr, Tensor]:
-    """Return the transpose of a pattern, and where its entries were as a tensor of int64."""
+    """Return the transpose of a pattern, and an int64 tensor of its entries' original positions."""
 
     def make() -> tuple[Csr, Tensor]:
         transposed, order = A.transposed_pattern()
@@ -155,7 +155,7 @@ def _forget() -> None:
 
 
 def _check(indptr: Tensor, indices: Tensor, columns: int) -> None:
-    """Raise InvalidMatrix unless kernels may follow the indices."""
+    """Raise InvalidMatrix unless kernels can safely use the indices."""
     for name, tensor in (("indptr", indptr), ("indices", indices)):
         if tensor.dim() != 1 or tensor.dtype not in (torch.int32, torch.int64):
             raise InvalidMatrix(
@@ -169,17 +169,17 @@ def _check(indptr: Tensor, indices: Tensor, columns: int) -> None:
         )
     if not (indptr.is_contiguous() and indices.is_contiguous()):
         raise InvalidMatrix("indptr and indices: expected contiguous tensors")
-    if indptr.device.type == "cpu":  # a device's would have to be read back
+    if indptr.device.type == "cpu":  # data of a device would have to be read back
         validate.pointers(numpy_of(indptr), indptr.shape[0] - 1, indices.shape[0])
         validate.indices(numpy_of(indices), columns, "indices")
 
 
-# ---- patterns of matrices of wollemi
+# ---- patterns of matrices
 
 
 @contextmanager
 def outside_of_transforms() -> Iterator[None]:
-    """Make tensors that are kept: a transform that is under way must not see how."""
+    """Return a context in which to create cached tensors: an active transform must not trace it."""
     modes = torch.utils._python_dispatch._disable_current_modes()
     with modes, torch._C._DisableFuncTorch(), torch.inference_mode(False):
         yield
@@ -191,11 +191,11 @@ class Tensors:
     Attributes
     ----------
     pattern : Pattern
-        Its pattern.
+        The pattern of the matrix.
     sparse : object
-        The structures that :mod:`.layouts` makes of these.
+        The structures that :mod:`.layouts` makes from these tensors.
     products : dict
-        The products with this matrix that :mod:`.known_products` keeps.
+        The products with this matrix that :mod:`.known_products` remembers.
     """
 
     __slots__ = ("_array", "_indices", "_owner", "_values", "pattern", "products", "sparse")
@@ -215,13 +215,13 @@ class Tensors:
         self._values: Tensor | None = None
 
     def are_of(self, A: Csr) -> bool:
-        """Return whether they belong to a matrix with entries that may have been sorted since."""
+        """Return whether the tensors belong to a matrix, which may have been sorted since."""
         return self._owner() is A and self._indices is A.indices
 
     def values(self) -> Tensor:
-        """Return the values, made a tensor again where the matrix has another array of them."""
+        """Return the values; convert them again if the matrix now has another array of values."""
         owner = self._owner()
-        assert owner is not None  # the caller holds the matrix
+        assert owner is not None  # the caller keeps the matrix alive
         if self._array is not owner.data:
             with outside_of_transforms():
                 self._array, self._values = owner.data, tensor_of(owner.data)
@@ -229,16 +229,16 @@ class Tensors:
         return found
 
 
-#: By the numbers of the matrices.
+#: Tensors by the ``id`` of their matrix.
 known_tensors: dict[int, Tensors] = {}
 
 
 def _drop(tensors: dict[int, Tensors], number: int, _: object) -> None:
-    tensors.pop(number, None)  # the dictionary is given: at exit this module has no names
+    tensors.pop(number, None)  # passed in: at exit, this module has no names
 
 
 def tensors_of(A: Csr) -> Tensors:
-    """Return the arrays of a matrix as tensors, made once."""
+    """Return the arrays of a matrix as tensors, converted once."""
     number = id(A)
     found = known_tensors.get(number)
     if found is None or not found.are_of(A):
@@ -248,19 +248,19 @@ def tensors_of(A: Csr) -> Tensors:
 
 @constant
 def indptr_of(identity: int, pattern: int) -> Tensor:
-    """Return where rows begin, for the numbers of a matrix and of its pattern."""
+    """Return row pointers, by the ``id`` of a matrix and of its pattern."""
     return tensors_of(with_id(identity)).pattern.indptr
 
 
 @constant
 def indices_of(identity: int) -> Tensor:
-    """Return the columns of entries, for the number of a matrix."""
+    """Return the columns of entries, by the ``id`` of a matrix."""
     return tensors_of(with_id(identity)).pattern.indices
 
 
 @constant
 def data_of(identity: int) -> Tensor:
-    """Return the values, for the number of a matrix."""
+    """Return the values, by the ``id`` of a matrix."""
     return tensors_of(with_id(identity)).values()
 
 
@@ -271,9 +271,9 @@ def with_id(identity: int) -> Csr:
 
 
 def pattern_tensors(A: Csr, device: torch.device) -> Pattern:
-    """Return the pattern of a matrix in tensors that share its memory."""
+    """Return the pattern of a matrix as tensors that share its memory."""
     if torch.compiler.is_compiling():
-        # The pattern, too, is to be the same: a matrix may be sorted in place.
+        # The pattern's id is part of the key, because a matrix may be sorted in place.
         pattern = Pattern(indptr_of(id(A), id(A._pattern)), indices_of(id(A)), A.shape)
     else:
         pattern = tensors_of(A).pattern
@@ -287,7 +287,7 @@ def pattern_tensors(A: Csr, device: torch.device) -> Pattern:
 
 
 def value_tensor(A: Csr) -> Tensor:
-    """Return the values of a matrix in a tensor that shares their memory."""
+    """Return the values of a matrix as a tensor that shares their memory."""
     if torch.compiler.is_compiling():
         return data_of(id(A))
     values = tensors_of(A).values()
@@ -295,7 +295,7 @@ def value_tensor(A: Csr) -> Tensor:
 
 
 def faked(tensor: Tensor) -> Tensor:
-    """Return a tensor as an active FakeTensorMode of the user's wants it."""
+    """Return a tensor in the form that an active FakeTensorMode of the user requires."""
     from torch._subclasses.fake_tensor import FakeTensorMode
     from torch.utils._python_dispatch import _get_current_dispatch_mode
 
@@ -307,7 +307,7 @@ def faked(tensor: Tensor) -> Tensor:
 
 
 def owned_pattern(pattern: Pattern, values: Tensor) -> Csr:
-    """Return a matrix that shares the memory of tensors and keeps it alive."""
+    """Return a matrix that shares the tensors' memory and keeps it alive."""
     twin = matrix_of(pattern.indptr, pattern.indices, pattern.shape[1])
     on = twin.executor
     arrays = (native_of(on, t) for t in (values, pattern.indices, pattern.indptr))

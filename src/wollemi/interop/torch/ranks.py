@@ -1,6 +1,6 @@
-"""Members that are processes of PyTorch: ``torchrun``, SLURM, or a process group of the user.
+"""Members that are PyTorch processes: ``torchrun``, SLURM, or a process group of the user.
 
-Messages of the hosts go by gloo, as tensors of bytes; news of failures by the store of the process
+Messages of the hosts use gloo, as tensors of bytes; news of failures use the store of the process
 group.
 """
 
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 
 HostArray = np.ndarray[Any, Any]
 
-#: How often a waiting rank asks before it lets others have the core between two questions, and
-#: seconds between two looks at the news.
+#: Polls of a waiting rank before it yields the core to other threads, and seconds between two
+#: checks for failures.
 SPINS, LOOK = 200, 0.05
 
-#: Numbers of groups, the same on all ranks: members of a group make their groups in one order.
+#: Group numbers, equal on all ranks: the members of a group create their groups in one order.
 _NUMBERS = count()
 
 
@@ -53,19 +53,19 @@ def _torch() -> Any:
 
 
 class Processes:
-    """A process group with gloo for tensors of the host, and its messages on the way.
+    """A process group with gloo for tensors of the host, and its pending messages.
 
-    A thread of gloo that is about to release a tensor needs Python's lock, and an interpreter that
-    ends aborts such a thread, and the process with it. PyTorch joins these threads when the last
-    reference to the process group is gone. So this is the one object that keeps the reference, and
-    :func:`_end` drops it while the interpreter is whole.
+    A gloo thread that is about to release a tensor needs Python's lock. An interpreter that shuts
+    down aborts such a thread, and the process with it. PyTorch joins these threads when the last
+    reference to the process group is gone. Therefore, only this object keeps a reference, and
+    :func:`_end` drops it while the interpreter is still intact.
 
     Parameters
     ----------
     group : torch.distributed.ProcessGroup
         The ranks.
     is_ours : bool
-        Whether this module has made the process group, and so destroys it.
+        Whether this module has created the process group, and therefore destroys it.
     """
 
     def __init__(self, group: ProcessGroup, is_ours: bool) -> None:
@@ -77,16 +77,16 @@ class Processes:
             _OURS.append(self)
 
     def started(self, work: Work) -> Work:
-        """Remember a message that was begun, and return it."""
+        """Remember a pending message, and return it."""
         self._on_the_way.add(work)
         return work
 
     def finished(self, works: Sequence[Work]) -> None:
-        """Forget messages that have arrived."""
+        """Forget messages that have completed."""
         self._on_the_way.difference_update(works)
 
     def end(self) -> None:
-        """Release the process group, unless a message is on its way: that would be waited for."""
+        """Release the process group, unless a message is pending: the release would wait for it."""
         if not all(work.is_completed() for work in self._on_the_way):
             return
         self._on_the_way.clear()
@@ -96,23 +96,23 @@ class Processes:
                 _torch().destroy_process_group(group)
 
 
-#: Process groups of groups that exist, and process groups that PyTorch keeps because this module
-#: has made them.
+#: Process groups of existing groups, and process groups that PyTorch keeps because this module
+#: created them.
 _IN_USE: WeakSet[Processes] = WeakSet()
 _OURS: list[Processes] = []
 
 
-#: Links of groups that exist.
+#: Links of existing groups.
 _LINKS: WeakSet[TorchLinks] = WeakSet()
 
 
 @atexit.register
 def _end() -> None:
-    """Release the process groups when the program ends, and tell the others if an error ends it.
+    """Release the process groups when the program ends; if an error ends it, tell the other ranks.
 
     Their connections break with this process, and their errors then name this rank and its error. A
-    rank that ends because another one has failed ends after it: a launcher names the rank that has
-    ended first.
+    rank that ends because another one has failed ends after it, because a launcher reports the rank
+    that ended first.
     """
     error = getattr(sys, "last_value", None)
     if isinstance(error, MemberFailed):
@@ -126,18 +126,18 @@ def _end() -> None:
 
 
 class TorchLinks(RankLinks):
-    """The links of a member that is a rank of a process group of PyTorch.
+    """The links of a member that is a rank of a PyTorch process group.
 
     Parameters
     ----------
     processes : Processes
-        The ranks.
+        The ranks' processes.
     store : torch.distributed.Store
-        Where news of failures are.
+        Holds the news of failures.
     executor : Executor
-        Of this rank, as one that is alone.
+        This rank's executor, as a single executor.
     block : int
-        Rows of a block of reproducible sums, or 0.
+        Rows per block of reproducible sums, or 0.
     """
 
     def __init__(self, processes: Processes, store: Store, executor: Executor, block: int) -> None:
@@ -151,7 +151,7 @@ class TorchLinks(RankLinks):
     # ---- waiting, and failing
 
     def wait(self, *works: Work) -> None:
-        """Wait for messages; raise MemberFailed if they do not come because a rank has failed."""
+        """Wait for messages; raise MemberFailed if they do not arrive because a rank has failed."""
         since, looked = None, time.perf_counter()
         for turn in range(sys.maxsize):
             if all(work.is_completed() for work in works):
@@ -160,7 +160,7 @@ class TorchLinks(RankLinks):
             if now - looked > LOOK:
                 looked = now
                 if self.listen():
-                    # Who has failed may have sent this message before.
+                    # A failed rank may have sent this message before it failed.
                     since = since or now
                     if now - since > GRACE:
                         self.give_up()
@@ -169,15 +169,15 @@ class TorchLinks(RankLinks):
         try:
             for work in works:
                 work.wait()
-        except RuntimeError as error:  # the connection to a process that has ended
-            with suppress(RuntimeError):  # of the rank that has the store
+        except RuntimeError as error:  # the connected process has ended
+            with suppress(RuntimeError):  # the rank with the store has ended
                 self.listen()
             self.heard.setdefault(-1, f"a connection was lost: {error}")
             self.give_up()
         self.processes.finished(works)
 
     def listen(self) -> bool:
-        """Take the news that have come; return whether a rank has failed."""
+        """Read the pending news; return whether a rank has failed."""
         for rank in range(self.size):
             if rank != self.rank and rank not in self.heard and self.store.check([self._key(rank)]):
                 self.heard[rank] = self.store.get(self._key(rank)).decode()
@@ -187,11 +187,11 @@ class TorchLinks(RankLinks):
         return f"failed/{self._epoch}/{rank}"
 
     def announce(self, message: str) -> None:
-        """Leave the news that this rank has failed in the store."""
+        """Store the news that this rank has failed."""
         self.store.set(self._key(self.rank), message)
 
     def forget(self) -> None:
-        """Begin a new list of news."""
+        """Start a new list of news."""
         self._epoch += 1
 
     # ---- messages
@@ -202,7 +202,7 @@ class TorchLinks(RankLinks):
         return [found.view(array.dtype).reshape(array.shape) for found in self._bytes_of_all(array)]
 
     def _bytes_of_all(self, array: HostArray) -> list[HostArray]:
-        """Return the bytes of arrays of one size."""
+        """Return the bytes of the arrays of all ranks, which have equal sizes."""
         mine = _tensor(array)
         found = [mine.new_empty(mine.shape) for _ in range(self.size)]
         work = self.distributed.all_gather(found, mine, group=self.processes.group, async_op=True)
@@ -210,11 +210,11 @@ class TorchLinks(RankLinks):
         return [one.numpy() for one in found]
 
     def all(self, thing: object) -> list[Any]:
-        """Return the objects that the ranks hand over, in order of ranks."""
+        """Return the objects of all ranks, in the order of ranks."""
         return [pickle.loads(text.data) for text in self._of_all_sizes(_pickled(thing))]
 
     def _of_all_sizes(self, mine: HostArray) -> list[HostArray]:
-        """Return arrays of bytes of all ranks: gloo gathers arrays of one size."""
+        """Return byte arrays of different sizes of all ranks: gloo gathers only equal sizes."""
         sizes = [int(size[0]) for size in self.arrays(np.array([mine.size], np.int64))]
         padded = np.zeros(max(*sizes, 1), np.uint8)
         padded[: mine.size] = mine
@@ -222,7 +222,7 @@ class TorchLinks(RankLinks):
         return [one[:size] for one, size in zip(found, sizes, strict=True)]
 
     def alltoall(self, things: Sequence[Any]) -> list[Any]:
-        """Send ``things[r]`` to rank ``r``; return the objects that the ranks sent to this one."""
+        """Send ``things[r]`` to rank ``r``; return the objects that this rank has received."""
         texts = [_pickled(thing) for thing in things]
         sizes = self.arrays(np.array([text.size for text in texts], np.int64))
         arriving = [int(row[self.rank]) for row in sizes]
@@ -234,9 +234,9 @@ class TorchLinks(RankLinks):
     def _sent(
         self, mine: HostArray, leaving: list[int], found: HostArray, arriving: list[int]
     ) -> Any:
-        """Begin to send numbers of bytes to each rank, and to receive numbers from each.
+        """Start to send bytes to each rank, and to receive bytes from each rank.
 
-        Gloo's messages from one rank to another cannot be asked whether they have come.
+        Gloo's point-to-point messages cannot be polled for completion.
         """
         work = self.distributed.all_to_all_single(
             _tensor(found),
@@ -249,13 +249,13 @@ class TorchLinks(RankLinks):
         return self.processes.started(work)
 
     def gathered(self, blocks: HostArray) -> HostArray:
-        """Return the rows of the arrays of all ranks, one below the other."""
+        """Return the rows of the arrays of all ranks, concatenated."""
         mine = np.ascontiguousarray(blocks)
         parts = self._of_all_sizes(mine.reshape(-1).view(np.uint8))
         return np.concatenate(parts).view(mine.dtype).reshape(-1, *mine.shape[1:])
 
     def begin(self, halo: Halo, packed: HostArray) -> None:
-        """Start to send rows, and to receive the rows of others."""
+        """Start to send rows, and to receive rows of other ranks."""
         self.require_usable()
         width = int(np.prod(packed.shape[1:])) * packed.itemsize
         arriving = np.empty(halo.ghosts * width, np.uint8)
@@ -264,7 +264,7 @@ class TorchLinks(RankLinks):
         halo.mine = (packed, arriving, work)
 
     def finish(self, halo: Halo, ghosts: HostArray) -> None:
-        """Wait for the rows of others, and write them."""
+        """Wait for the rows of other ranks, and store them."""
         _, arriving, work = halo.mine
         self.wait(work)
         ghosts[...] = arriving.view(ghosts.dtype).reshape(ghosts.shape)
@@ -272,7 +272,7 @@ class TorchLinks(RankLinks):
 
 
 def _of_ranks(runs: list[tuple[int, int, int]], size: int, width: int) -> list[int]:
-    """Return the bytes of each rank's rows, 0 where it has none."""
+    """Return the bytes of each rank's rows, 0 if it has none."""
     found = [0] * size
     for rank, begin, end in runs:
         found[rank] = (end - begin) * width
@@ -280,7 +280,7 @@ def _of_ranks(runs: list[tuple[int, int, int]], size: int, width: int) -> list[i
 
 
 def _tensor(array: HostArray) -> Any:
-    """Return the bytes of an array as a tensor, which shares its memory if it is contiguous."""
+    """Return the bytes of an array as a tensor, sharing memory if the array is contiguous."""
     import torch
 
     return torch.from_numpy(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
@@ -291,7 +291,7 @@ def _pickled(thing: object) -> HostArray:
 
 
 class TorchGroup(RankGroup):
-    """The ranks of a process group as members of a group; every rank has one of its own."""
+    """The ranks of a process group as members of a group; each rank creates its own object."""
 
     kind = "torch"
 
@@ -299,7 +299,7 @@ class TorchGroup(RankGroup):
 def group_of(
     process_group: ProcessGroup | None, executor: Executor | str | None, reproducible: bool
 ) -> TorchGroup:
-    """Return the ranks of a process group; see :func:`wollemi.distributed.from_torch`."""
+    """Return the group of a process group's ranks; see :func:`wollemi.distributed.from_torch`."""
     distributed = _torch()
     if not distributed.is_initialized():
         require_launched()
@@ -325,7 +325,7 @@ def group_of(
 
 
 def _place_on_host(rank: int, size: int) -> tuple[int, int]:
-    """Return the number of this rank on its host, and how many ranks the host has."""
+    """Return this rank's number on its host, and the number of ranks on the host."""
     for mine, whole in (
         ("LOCAL_RANK", "LOCAL_WORLD_SIZE"),
         ("SLURM_LOCALID", "SLURM_NTASKS_PER_NODE"),

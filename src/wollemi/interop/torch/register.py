@@ -1,9 +1,9 @@
-"""Operators of PyTorch's: one kernel, and the rules by which its transforms go through it.
+"""Define PyTorch operators: one kernel each, with the rules for PyTorch's transforms.
 
-Every operator is linear or smooth in its tensors of floating-point numbers, takes integers that
-describe a pattern, and returns one new tensor, which others may follow that serve the derivatives
-of it and have none. Every hook for autograd, forward mode, ``vmap``, autocast, FakeTensor and the
-compiler is registered for the dispatcher, so that none of them looks into the kernel.
+Every operator is linear or smooth in its floating-point tensors. It takes integers that describe a
+pattern, and returns one new tensor, optionally followed by tensors that serve only its derivatives
+and are not differentiable. All hooks for autograd, forward mode, ``vmap``, autocast, FakeTensor and
+the compiler are registered with the dispatcher, so no transform traces into the kernel.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ LIBRARY = Library("wollemi", "DEF")
 
 Operator = Callable[..., Any]
 
-#: Devices with tensors that a kernel takes; AMD's are "CUDA" to PyTorch.
+#: Dispatch names of devices with kernels; PyTorch calls AMD devices "CUDA" too.
 DEVICES = ("CPU", "CUDA")
 
-#: The dispatch keys of a call below autograd without modes and transforms.
+#: The dispatch keys below autograd in a call without modes and transforms.
 _KERNELS_ALONE = {
     _C.DispatchKeySet(getattr(_C.DispatchKey, device)).raw_repr() for device in DEVICES
 }
@@ -61,19 +61,20 @@ def define(
     schema : str
         PyTorch's signature; integer tensors come first and are constants.
     kernel : callable
-        Computes the result: a tensor, or a tuple of it and of tensors for its derivatives.
+        Computes the result: a tensor, or a tuple of the result and tensors for its derivatives.
     fake : callable
         Returns an empty result of the right shape, dtype and device.
     backward : callable
-        ``backward(inputs, needs, result, gradient)`` returns a gradient for each input.
+        ``backward(inputs, needs, result, gradient)`` returns a gradient per input.
     jvp : callable
-        ``jvp(inputs, tangents, result)`` returns the tangent of the result, of a tuple that of the
-        first.
+        ``jvp(inputs, tangents, result)`` returns the tangent of the result; for a tuple, the
+        tangent of its first tensor.
     autocast : bool
-        Whether autocast lowers the precision of its operands, as that of dense products.
+        Whether autocast lowers the precision of the operands, as it does for dense products.
     recorded : callable, optional
-        ``recorded(keyset, *inputs)`` returns the result where gradients may be asked for, by an
-        operator that leaves more for them; or None if there is none for these inputs.
+        ``recorded(keyset, *inputs)`` computes the result if gradients may be requested, by an
+        operator that saves more for them. It returns None if there is no such operator for these
+        inputs.
     """
     op = define_without_derivatives(schema, kernel=kernel, fake=fake)
     name = _name_in(schema)
@@ -89,16 +90,16 @@ def define(
 def define_without_derivatives(
     schema: str, *, kernel: Callable[..., Any], fake: Callable[..., Any], optional: bool = False
 ) -> Any:
-    """Define an operator ``torch.ops.wollemi.<name>`` that has no derivatives, and return it.
+    """Define and return an operator ``torch.ops.wollemi.<name>`` without derivatives.
 
     Parameters
     ----------
     schema : str
         PyTorch's signature.
     kernel, fake : callable
-        The parameters of :func:`define`.
+        As in :func:`define`.
     optional : bool
-        Whether the last argument, a list of booleans, says which results are wanted. The others
+        Whether the last argument is a list of booleans that selects the results. Unselected results
         are empty, and ``vmap`` adds no axis to them.
     """
     name = _name_in(schema)
@@ -117,7 +118,7 @@ def _name_in(schema: str) -> str:
 
 
 def _places_of_tensors(op: OpOverload) -> tuple[int, ...]:
-    """Return which arguments of an operator are tensors, if they are given."""
+    """Return the positions of an operator's tensor arguments."""
     kinds = [str(argument.type).removeprefix("Optional[") for argument in op._schema.arguments]
     return tuple(place for place, kind in enumerate(kinds) if kind.startswith("Tensor"))
 
@@ -133,7 +134,7 @@ def _differentiable(
     alone: dict[int, bool] = {}
 
     def is_alone(keyset: DispatchKeySet) -> bool:
-        """Return whether nothing but the kernel waits for a call: no mode and no transform."""
+        """Return whether only the kernel handles a call: no mode and no transform is active."""
         keys = keyset.raw_repr()
         found = alone.get(keys)
         if found is None:
@@ -145,8 +146,8 @@ def _differentiable(
         with _C._AutoDispatchBelowAutograd():
             return op.redispatch(keyset & _C._after_autograd_keyset, *args)
 
-    # The dispatcher has unwrapped the tensors of torch.func's transforms to the level at hand, as
-    # for operators of PyTorch's own; a Function would begin at the outermost level again.
+    # As for PyTorch's own operators, the dispatcher has unwrapped the tensors of torch.func's
+    # transforms to the current level; a Function would start again at the outermost level.
     class Differentiable(_SingleLevelFunction):
         @staticmethod
         def forward(
@@ -155,8 +156,7 @@ def _differentiable(
             if is_alone(keyset):
                 out = kernel(*args)
             else:
-                # PyTorch turns both off for the body of a function; transforms around this one go
-                # on.
+                # PyTorch disables both for the body of a function; outer transforms continue.
                 with torch.set_grad_enabled(recording), _set_fwd_grad_enabled(True):
                     out = below(keyset, args)
             _keep(ctx, places, args, out)
@@ -190,7 +190,7 @@ def _differentiable(
                 return Differentiable.apply(keyset, torch.is_grad_enabled(), *args)
             finally:
                 set_single_level_autograd_function_allowed(before)
-        # A second way through the dispatcher would take as long as a small product.
+        # A second pass through the dispatcher would take as long as a small product.
         if is_alone(keyset):
             return kernel(*args)
         return below(keyset, args)
@@ -219,7 +219,7 @@ def _keep(
     made = out if ctx.several else (out,)
     if ctx.several:
         ctx.mark_non_differentiable(*made[1:])
-        ctx.set_materialize_grads(False)  # no zeros for missing gradients
+        ctx.set_materialize_grads(False)  # do not create zeros for missing gradients
     tensors = [args[i] for i in ctx.places]
     ctx.save_for_backward(*tensors, *made)
     if forward_ad._current_level >= 0:
@@ -247,7 +247,7 @@ def _batching(op: OpOverload, optional: bool) -> Callable[..., tuple[Any, Any]]:
 def with_leading_axis(
     info: BatchInfo, in_dims: tuple[int | None, ...], args: Inputs
 ) -> list[OperatorArgument]:
-    """Return arguments under ``vmap`` with its axis in front of all floating-point tensors."""
+    """Return arguments under ``vmap`` with its axis leading in all floating-point tensors."""
     dense = []
     for arg, dim in zip(args, in_dims, strict=True):
         if not isinstance(arg, Tensor):

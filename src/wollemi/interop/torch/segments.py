@@ -1,7 +1,7 @@
-"""Sums over the entries of each row, values of rows for each entry, and the softmax of rows.
+"""Segment operators: sums over each row's entries, expansion of row values, and row softmax.
 
 A segment is a row of a pattern: ``indptr[i]:indptr[i + 1]`` of the last axis. Operators take the
-whole pattern, ``indptr, indices, ..., columns``, because their prepared data are found by it.
+whole pattern, ``indptr, indices, ..., columns``, because it identifies the pattern's prepared data.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 
 def _spread_kernel(indptr: Tensor, indices: Tensor, r: Tensor, columns: int) -> Tensor:
-    if r.device.type == "cpu":  # 25 times faster than a selection by the row of each entry
+    if r.device.type == "cpu":  # 25 times faster than indexing by the row of each entry
         counts = np.diff(indptr.detach().numpy())
-        # NumPy has no bfloat16; only its bits are moved.
+        # NumPy has no bfloat16; only bits are moved.
         bits = r.detach().view(torch.int16) if r.dtype is torch.bfloat16 else r.detach()
         return torch.from_numpy(np.repeat(bits.numpy(), counts, axis=-1)).view(r.dtype)
     rows = torch.repeat_interleave(indptr.long().diff(), output_size=indices.shape[0])
@@ -101,7 +101,7 @@ def _softmax_backward(
 def _derivative_backward(
     inputs: Inputs, needs: Sequence[bool], out: Tensor, gradient: Tensor
 ) -> Gradients:
-    """Return the gradients of ``p (g - <p, g>)`` of each row, for p and g."""
+    """Return the gradients of each row's ``p (g - <p, g>)``, for p and g."""
     indptr, indices, p, g, columns = inputs
     of_g = softmax_derivative(indptr, indices, p, gradient, columns) if needs[3] else None
     of_p = _of_weights(indptr, indices, p, g, gradient, columns) if needs[2] else None
@@ -134,7 +134,7 @@ def _derivative_jvp(inputs: Inputs, tangents: Tangents, out: Tensor) -> Tensor |
 
 
 def _shares(indptr: Tensor, indices: Tensor, x: Tensor, largest: Tensor, columns: int) -> Tensor:
-    """Return how much of its segment's maximum each number is: equal ones share it."""
+    """Return each number's share of its segment's maximum: equal maxima share it."""
     pattern = indptr, indices
     equal = (x == segment_spread(*pattern, largest, columns)).to(x.dtype)
     sums = segment_sum(*pattern, equal, columns)
@@ -184,7 +184,7 @@ segment_softmax: Operator = define(
     autocast=False,
 )
 
-#: The derivative of the softmax with result ``p``, applied to ``g``: symmetric.
+#: The derivative of the softmax with result ``p`` in direction ``g``: symmetric.
 softmax_derivative: Operator = define(
     f"segment_softmax_backward({_PATTERN}, Tensor p, Tensor g, SymInt columns) -> Tensor",
     kernel=_softmax_backward_kernel,

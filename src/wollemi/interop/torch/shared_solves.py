@@ -1,7 +1,8 @@
-"""Solutions of systems that a group of executors shares, with gradients, in PyTorch.
+"""Solutions of systems that a group of executors shares in PyTorch, with gradients.
 
-Vectors cross the host. With ``x = A^-1 b`` and the gradient ``g`` of ``x``, the members solve
-``A^H l = g``: ``l`` is the gradient of ``b``, and that of the entry ``A_ij`` is ``-l_i x_j``.
+Vectors go through the host. With ``x = A^-1 b`` and the gradient ``g`` of ``x``, the members solve
+``A^H l = g``. Then ``l`` is the gradient of ``b``, and ``-l_i x_j`` is the gradient of the entry
+``A_ij``.
 """
 
 from __future__ import annotations
@@ -30,20 +31,21 @@ def solve_shared(A: Any, b: Tensor, values: Tensor | None, how: str) -> Tensor:
     Parameters
     ----------
     A : Shared or wollemi.distributed.Csr, shape (n, n)
-        The matrix of a group of one process, or a rank's part of one; all ranks must ask.
+        The matrix of a group in one process, or a rank's part of one; all ranks must call this.
     b : Tensor, shape (n,) or (n, k)
-        Whole; in a group of processes whole on every rank, or the rank's rows.
+        The whole vector. In a group of processes: the whole vector on every rank, or the rank's
+        rows.
     values : Tensor, shape (nnz,), optional
-        Used in place of the values of ``A``; in a group of processes the values of the rank's rows.
+        Replaces the values of ``A``; in a group of processes, the values of the rank's rows.
     how : str
         The description of the solve.
 
     Raises
     ------
     ShapeMismatch, InvalidArgument, UnsupportedDtype
-        If the operands do not make a system.
+        If the operands do not form a system.
     UnsupportedOperation
-        For values of a matrix with rows that were numbered anew.
+        If values are given for a matrix with renumbered rows.
     SystemNotSolved
         If a column is not solved, here or in the adjoint solve.
     """
@@ -77,7 +79,7 @@ class _Solve(torch.autograd.Function):
         how: str,
         dtype: np.dtype[Any],
     ) -> Tensor:
-        """Solve with the members."""
+        """Solve with the members of the group."""
         operator = A.astype(dtype)
         if values is not None:
             operator = _with_values(operator, values.detach().numpy(force=True).astype(dtype))
@@ -104,7 +106,7 @@ class _Solve(torch.autograd.Function):
 
 
 def _with_values(A: Any, values: HostArray) -> Any:
-    """Return a matrix with the pattern of ``A`` and other values."""
+    """Return a matrix with the pattern of ``A`` and the given values."""
     members = [A] if isinstance(A, Csr) else A.members
     counts = [member.local_nnz for member in members]
     if values.shape != (sum(counts),):
@@ -120,9 +122,9 @@ def _with_values(A: Any, values: HostArray) -> Any:
 
 
 def _sampled(A: Any, left: HostArray, right: HostArray) -> HostArray:
-    """Return ``left_i right_j`` for the entries of a matrix, added up over columns."""
+    """Return ``left_i right_j`` for the entries of a matrix, summed over right-hand sides."""
     if isinstance(A, Csr):
-        if left.shape[0] != A.shape[0]:  # this rank's rows
+        if left.shape[0] != A.shape[0]:  # only this rank's rows
             left, right = (A.gather(part) for part in (left, right))
         return _of_member(A, left, right)
     assert isinstance(A, Shared)

@@ -1,9 +1,9 @@
 """Solutions of sparse systems in PyTorch, with gradients for the matrix and the right-hand side.
 
-With ``x = A^-1 b`` and the gradient ``g`` of ``x``, one adjoint solve gives ``l = A^-H g``, which
-is the gradient of ``b``; that of the entry ``A_ij`` is ``-l_i x_j``, a product sampled on the
+With ``x = A^-1 b`` and the gradient ``g`` of ``x``, one adjoint solve gives ``l = A^-H g``, the
+gradient of ``b``. The gradient of the entry ``A_ij`` is ``-l_i x_j``, a product sampled on the
 pattern (Giles, *An extended collection of matrix derivative results*, 2008, section 2.2.3). Both
-are made of operators that have derivatives themselves.
+consist of differentiable operators.
 """
 
 from __future__ import annotations
@@ -50,20 +50,20 @@ def solve(
     Parameters
     ----------
     A : wollemi.Csr, sparse torch tensor or Pattern, shape (n, n)
-        The values of a ``Csr`` are constants without ``values``. Where a group shares it, only
-        first derivatives exist.
+        The values of a ``Csr`` are constants unless ``values`` is given. A matrix shared by a group
+        supports only first derivatives.
     b : Tensor of float32 or float64, shape (n,), (n, k) or (..., n, k)
-        Right-hand sides; several are solved as one block.
+        Right-hand sides; several ones are solved as one block.
     values : Tensor, shape (nnz,) or (..., nnz), optional
-        Used in place of the values of ``A``. The systems of many matrices are one batch, with a
-        verdict for each; so are the systems of the adjoint solve.
+        Replaces the values of ``A``. The systems of several matrices are solved as one batch, with
+        a verdict for each system; the same holds for their adjoint systems.
     solver : str or Settings
         ``"auto"``, ``"direct"``, the name of a solver, or settings: ``wl.solvers.Cg(rtol=1e-10)``.
     M : str or Settings
-        As for :func:`wollemi.solve`; made anew for new values and for the adjoint.
+        As in :func:`wollemi.solve`; it is made anew for new values and for the adjoint solve.
     rtol, atol : float
-        Stop at ``norm(b - A x) <= max(rtol * norm(b), atol)``, in the adjoint solve too. By default
-        1e-10 in float64 and 1e-5 in float32.
+        Stop at ``norm(b - A x) <= max(rtol * norm(b), atol)``, also in the adjoint solve. The
+        default of ``rtol`` is 1e-10 in float64 and 1e-5 in float32.
     maxiter : int, optional
         As for :func:`wollemi.solve`.
 
@@ -76,12 +76,12 @@ def solve(
     SystemNotSolved
         If a column is not solved, here or in the adjoint solve.
     ShapeMismatch, ExecutorMismatch, UnsupportedDtype, InvalidArgument
-        If the operands do not make a system.
+        If the operands do not form a system.
 
     Notes
     -----
-    A relative error of ``rtol`` in the residuals of both solves is one of about ``rtol`` times the
-    condition number in the gradients.
+    A relative error of ``rtol`` in the residuals of both solves causes a relative error of about
+    ``rtol`` times the condition number in the gradients.
 
     Examples
     --------
@@ -116,7 +116,7 @@ def solve(
 
 
 def _rows_of_square(sparse: Any) -> int:
-    """Return the number of rows of a square matrix."""
+    """Return the number of rows of a matrix, which must be square."""
     m, n = sparse.pattern.shape
     if m != n or sparse.compressed.diagonal is not None:
         raise ShapeMismatch(f"A: expected one square matrix, got shape {(m, n)}")
@@ -131,7 +131,7 @@ def _check_tensor(b: object) -> None:
     check_dense("b", b)
 
 
-#: PyTorch's compiler takes the text as a constant.
+#: PyTorch's compiler treats the text as a constant.
 _described = torch.compiler.assume_constant_result(describe)
 
 
@@ -139,7 +139,7 @@ _described = torch.compiler.assume_constant_result(describe)
 
 
 def _by_matrix(A: Csr, values: Tensor, b: Tensor, how: str) -> Tensor:
-    """Solve for each of the leading axes; systems of one matrix are columns of one block."""
+    """Solve for each leading index; systems with one matrix are columns of one block."""
     refuse_solve(b, "solve")
     shared = all(
         s == 0 or d == 1 for s, d in zip(values.stride()[:-1], values.shape[:-1], strict=True)
@@ -167,7 +167,7 @@ def _one(A: Csr, values: Tensor, b: Tensor, how: str) -> Tensor:
 
 
 def _together(A: Csr, values: Tensor, b: Tensor, how: str) -> Tensor:
-    """Solve the systems of many matrices as one batch."""
+    """Solve the systems of several matrices as one batch."""
     on = A.executor
     data = native_of(on, values.reshape(-1, values.shape[-1]).contiguous())
     right = native_of(on, b.reshape(-1, *b.shape[-2:]).contiguous())
@@ -184,10 +184,10 @@ def _adjoint_kernel(indptr: Tensor, indices: Tensor, values: Tensor, b: Tensor, 
 
 
 def _reordered(values: Tensor, places: Tensor) -> Tensor:
-    """Return values in another order; values of one matrix stay values of one."""
+    """Return values in another order; the values of a single matrix stay single."""
     lead = values.dim() - 1
     one = values[tuple(slice(0, 1) if values.stride(i) == 0 else slice(None) for i in range(lead))]
-    if one.is_cpu and one.dim() > 1:  # PyTorch's gather takes two thirds of the time there
+    if one.is_cpu and one.dim() > 1:  # gather takes two thirds of the time
         chosen = one.gather(-1, places.long().expand(*one.shape[:-1], -1))
     else:
         chosen = one.index_select(-1, places)
@@ -202,7 +202,7 @@ def _fake(indptr: Tensor, indices: Tensor, values: Tensor, b: Tensor, how: str) 
 
 
 def _minus_sampled(inputs: Inputs, left: Tensor, right: Tensor) -> Tensor:
-    # There are fewer elements of an operand than entries.
+    # Negate an operand, which has fewer elements than there are entries.
     return operators.sddmm(inputs[0], inputs[1], -left, right, "auto")
 
 

@@ -1,4 +1,4 @@
-"""Values of products of sparse matrices, with gradients of every order."""
+"""Values of products of sparse matrices in PyTorch, with gradients of every order."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class SparseProduct(NamedTuple):
     Attributes
     ----------
     pattern : Csr
-        Where its entries are, by rows, sorted; its values are zeros.
+        The positions of the product's entries, with sorted rows; its values are zeros.
     values : Tensor, shape (nnz,) or (..., nnz)
-        Of the product.
+        The values of the product.
     """
 
     pattern: Csr
@@ -56,12 +56,13 @@ def matmul(
     A : wollemi.Csr, sparse torch tensor or Pattern, shape (m, p)
     B : the same, shape (p, n)
     A_values, B_values : Tensor of float32 or float64, shape (nnz,) or (..., nnz), optional
-        Used in place of the values of ``A`` and ``B``.
+        Replace the values of ``A`` and ``B``.
 
     Returns
     -------
     SparseProduct
-        With an entry at each position that any product of two entries meets.
+        The product; it has an entry at each position that any product of two entries contributes
+        to.
 
     Raises
     ------
@@ -70,7 +71,7 @@ def matmul(
 
     Notes
     -----
-    The terms of the sums are found once for two patterns and kept: six integers for each.
+    The terms of the sums are found once per pair of patterns and cached: six integers per term.
 
     Examples
     --------
@@ -96,12 +97,12 @@ def galerkin(
     A : wollemi.Csr, sparse torch tensor or Pattern, shape (n, n)
     P : the same, shape (n, k)
     A_values, P_values : Tensor, shape (nnz,) or (..., nnz), optional
-        Used in place of the values of ``A`` and ``P``.
+        Replace the values of ``A`` and ``P``.
 
     Returns
     -------
     SparseProduct
-        Of shape (k, k).
+        The product, of shape (k, k).
     """
     left = given(A, A_values, "galerkin", "A_values")
     right = given(P, P_values, "galerkin", "P_values")
@@ -120,7 +121,7 @@ _TENSORS: Key[list[Tensor]] = Key("terms in tensors")
 
 
 def _tensors_of(terms: Terms, device: torch.device) -> list[Tensor]:
-    """Return for each matrix of a product where terms begin, and their entries of both others."""
+    """Return, for each matrix of a product, the bounds and the factors of its entries' terms."""
 
     def make() -> list[Tensor]:
         found: list[Tensor] = []
@@ -136,7 +137,7 @@ def _tensors_of(terms: Terms, device: torch.device) -> list[Tensor]:
     return terms.product._pattern.get(_TENSORS, make)
 
 
-# ---- the operator: sums of products of two values each, of the terms of every entry of one matrix
+# ---- the operator: for each entry of one matrix, the sum of the products of its terms' factors
 
 
 def _kernel(*given: Any) -> Tensor:
@@ -145,7 +146,7 @@ def _kernel(*given: Any) -> Tensor:
     A = matrix_of(indptr, indices, y.shape[-1])
     on = A.executor
     if on.xp is not np:
-        # A user's graph records products.
+        # A user's graph can record products, but not this repeated launch.
         numbers = x.index_select(-1, first)
         made: Tensor = operators.spmm(indptr, indices, numbers, y[..., None], "auto")
         return made[..., 0]
@@ -164,7 +165,7 @@ def _fake(*given: Any) -> Tensor:
 
 
 def _backward(inputs: Inputs, needs: Sequence[bool], out: Tensor, gradient: Tensor) -> Gradients:
-    """Return the contraction for each operand: of the gradient and of the other operand."""
+    """Return each operand's gradient, a contraction of ``gradient`` with the other operand."""
     *terms, x, y, role = inputs
     found: list[Tensor | None] = [None] * len(inputs)
     for at, other in enumerate((y, x)):

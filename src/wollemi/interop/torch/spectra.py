@@ -1,10 +1,10 @@
 """Eigenpairs and singular triplets in PyTorch, with gradients of every order.
 
 An eigenpair solves ``A v = l v`` and ``v^T v = 1``. The derivative of ``l`` for the entry ``A_ij``
-is ``v_i v_j``, which takes no solve. By the implicit function theorem the tangent of the pair
+is ``v_i v_j``, which requires no solve. By the implicit function theorem, the tangent of the pair
 solves the bordered system ``[[A - l I, s v], [s v^T, 0]] (dv, -dl / s) = (-dA v, 0)`` for every
-scale ``s``, which is regular for a simple eigenvalue (Magnus, *On differentiating eigenvalues and
-eigenvectors*, 1985). The gradient of ``A`` is made of the solution of the adjoint system.
+scale ``s``; it is nonsingular for a simple eigenvalue (Magnus, *On differentiating eigenvalues and
+eigenvectors*, 1985). The gradient of ``A`` follows from the solution of the adjoint system.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from .types import Gradients, Inputs, Tangents
 
 
-#: The systems of derivatives have patterns that the host makes.
+#: Not compiled: the host makes the patterns of the derivatives' systems.
 _eager = torch.compiler.disable(
     reason="eigenvectors have derivatives by systems that the host makes; call it outside of the "
     "compiled function"
@@ -57,31 +57,32 @@ def eigsh(
     Parameters
     ----------
     A : wollemi.Csr, sparse torch tensor or Pattern, shape (n, n)
-        Its pattern is symmetric. The matrix is the symmetric part ``(A + A.T) / 2``.
+        A matrix with a symmetric pattern. Its symmetric part ``(A + A.T) / 2`` is used.
     k : int
-        Fewer than n.
+        Number of eigenpairs, less than n.
     which : {"LM", "SM", "LA", "SA"}
-        As for :func:`wollemi.linalg.eigsh`.
+        As in :func:`wollemi.linalg.eigsh`.
     sigma : float, optional
-        Near which the eigenvalues are, as for :func:`wollemi.linalg.eigsh`.
+        Find eigenvalues near this value, as in :func:`wollemi.linalg.eigsh`.
     values : Tensor of float32 or float64, shape (nnz,) or (..., nnz), optional
-        Used in place of the values of ``A``.
+        Replaces the values of ``A``.
     solver, M, rtol
-        As for :func:`solve`, for the systems of the derivatives of vectors; derivatives of values
-        take none. ``"auto"`` is MINRES, which takes products alone, and sparse factors for the
-        systems that it leaves.
+        As in :func:`solve`, for the systems of the derivatives of eigenvectors; derivatives of
+        eigenvalues need no solve. ``"auto"`` uses MINRES, which needs only products, and sparse
+        factors for the systems that MINRES does not solve.
 
     Returns
     -------
     w : Tensor, shape (k,) or (..., k)
         Eigenvalues in rising order.
     v : Tensor, shape (n, k) or (..., n, k)
-        Eigenvectors of length one with a positive component of largest modulus.
+        Eigenvectors of length one; the component of largest modulus is positive.
 
     Raises
     ------
     InvalidMatrix
-        If a wanted eigenvalue is nearly equal to another one: their vectors have no derivatives.
+        If a requested eigenvalue is nearly equal to another one: their eigenvectors are not
+        differentiable.
     InvalidArgument, UnsupportedDtype, ShapeMismatch, NotConverged
         If the operands do not fit, or a pair is not found.
 
@@ -123,28 +124,28 @@ def svds(
     ----------
     A : wollemi.Csr, sparse torch tensor or Pattern, shape (m, n)
     k : int
-        Fewer than m and n.
+        Number of triplets, less than m and n.
     which : {"LM", "SM"}
-        The largest or the smallest.
+        Find the largest or the smallest singular values.
     values : Tensor of float32 or float64, shape (nnz,) or (..., nnz), optional
-        Used in place of the values of ``A``.
+        Replaces the values of ``A``.
     solver, M, rtol
-        As for :func:`solve`, for the systems of the derivatives of vectors; derivatives of values
-        take none. ``"auto"`` is MINRES, which takes products alone, and sparse factors for the
-        systems that it leaves.
+        As in :func:`solve`, for the systems of the derivatives of singular vectors; derivatives of
+        singular values need no solve. ``"auto"`` uses MINRES, which needs only products, and sparse
+        factors for the systems that MINRES does not solve.
 
     Returns
     -------
     u : Tensor, shape (m, k) or (..., m, k)
     s : Tensor, shape (k,) or (..., k)
-        In rising order.
+        Singular values in rising order.
     vt : Tensor, shape (k, n) or (..., k, n)
         The component of largest modulus of each ``(u, v)`` is positive.
 
     Raises
     ------
     InvalidMatrix
-        If a wanted singular value is nearly 0 or nearly equal to another one.
+        If a requested singular value is nearly 0 or nearly equal to another one.
     InvalidArgument, UnsupportedDtype, NotConverged
         If the operands do not fit, or a triplet is not found.
     """
@@ -161,7 +162,7 @@ def svds(
     return vectors[..., :m, :], s, vectors[..., m:, :].mT
 
 
-# ---- eigenvectors: of a symmetric matrix, or of a matrix beside the diagonal
+# ---- eigenvectors: of a symmetric matrix, or of [[0, A], [A^T, 0]]
 
 
 def _vectors_kernel(
@@ -184,7 +185,7 @@ def _vectors_kernel(
 
 
 def _with_values(A: Csr, values: Tensor) -> Csr:
-    """Return a matrix with the pattern of ``A``, and a copy of values."""
+    """Return a matrix with the pattern of ``A`` and a copy of the given values."""
     on = A.executor
     data = native_of(on, values.detach().clone(memory_format=torch.contiguous_format))
     matrix = Csr._from_arrays(on, A.shape, data, A.indices, A.indptr)
@@ -208,19 +209,18 @@ def _vectors_fake(
 
 
 class _Symmetric(NamedTuple):
-    """The symmetric matrix that eigenvectors belong to.
+    """The symmetric matrix to which eigenvectors belong.
 
     Attributes
     ----------
     matrix : Csr
-        Its pattern.
+        The pattern of the matrix.
     indptr, indices : Tensor
-        The same, of the device of the values.
+        The same pattern on the device of the values.
     values : Tensor, shape (..., nnz)
-        Of its entries.
+        The values of the entries.
     places : Tensor or None
-        Of a matrix beside the diagonal, the entry of each of its values, and of each of the values
-        of its transpose.
+        For [[0, A], [A^T, 0]]: the entry of each value of A, and of each value of its transpose.
     """
 
     matrix: Csr
@@ -263,7 +263,7 @@ def _vectors_jvp(inputs: Inputs, tangents: Tangents, found: tuple[Tensor, Tensor
 def _bordered_solutions(
     S: _Symmetric, found: tuple[Tensor, Tensor], right: Tensor, system: str
 ) -> Tensor:
-    """Return the solutions of the bordered systems of eigenvectors, shape (..., n, k)."""
+    """Return the solutions of the eigenvectors' bordered systems, shape (..., n, k)."""
     *lead, n, k = found[0].shape
     border, V = bordered(S.matrix), found[0].mT
     eigenvalues = _eigenvalues(S.indptr, S.indices, S.values, *found)
@@ -289,7 +289,7 @@ _vectors: Operator = define(
 )
 
 
-# ---- eigenvalues: derivatives take no solve
+# ---- eigenvalues: derivatives need no solve
 
 
 def _values_kernel(

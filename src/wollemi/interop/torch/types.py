@@ -1,4 +1,4 @@
-"""Types of the arguments of PyTorch's operators and of their derivatives."""
+"""Types of arguments of PyTorch operators and of their derivatives."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ if TYPE_CHECKING:
 #: An argument of an operator.
 OperatorArgument: TypeAlias = "Tensor | float | str | None"
 
-#: The arguments of a call, with the types and in the order of the operator's schema.
+#: The arguments of a call, in the order of the operator's schema.
 Inputs: TypeAlias = Sequence[Any]
 
 #: The tangents of the arguments of a call; None for an argument without one.
 Tangents: TypeAlias = "Sequence[Tensor | None]"
 
-#: The gradients of the arguments of a call; None where one is not asked for.
+#: The gradients of the arguments of a call; None for gradients that are not requested.
 Gradients: TypeAlias = "tuple[Tensor | None, ...]"
 
 
 class BatchInfo(Protocol):
-    """The ``vmap`` that calls an operator."""
+    """The ``vmap`` level that calls an operator."""
 
     @property
     def batch_size(self) -> int:
-        """The length of the axis."""
+        """The length of the mapped axis."""
