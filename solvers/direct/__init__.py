@@ -1,4 +1,4 @@
-"""Direct solvers: engines that factorize, and the solver that uses them."""
+"""Direct solvers: engines that factorize matrices, and the solver that uses them."""
 
 from .engine import Engine, EngineFactors, LogDeterminant, engines
 from .solver import Direct

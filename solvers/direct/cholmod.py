@@ -1,4 +1,4 @@
-"""CHOLMOD of SuiteSparse, through scikit-sparse: Hermitian matrices."""
+"""The engine CHOLMOD of SuiteSparse, through scikit-sparse, for Hermitian matrices."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 class Cholmod(Engine):
     """CHOLMOD: sparse Cholesky factors of Hermitian matrices, in double precision.
 
-    Large positive definite matrices have supernodal factors ``L L^H``; small ones ``L D L^H``
-    without pivoting, which exists for many indefinite matrices too. Matrices of float32 are
+    Large positive definite matrices get supernodal factors ``L L^H``, small ones ``L D L^H``
+    without pivoting, which also exists for many indefinite matrices. Matrices of float32 are
     factorized in float64.
 
     References
@@ -48,11 +48,11 @@ class Cholmod(Engine):
 
     @property
     def follows_exactly(self) -> bool:
-        """True: the analysis reads no values."""
+        """True: the analysis does not depend on values."""
         return True
 
     def analyse(self, A: Csr) -> None:
-        """Find an order and the supernodes."""
+        """Compute the ordering and the supernodes."""
         from sksparse.cholmod import analyze
 
         ordering = "default" if self.ordering is None else self.ordering
@@ -125,6 +125,6 @@ class CholmodFactors(EngineFactors):
         return LogDeterminant(sign, float(np.sum(np.log(np.abs(self.pivots)))))
 
     def inertia(self) -> tuple[int, int, int]:
-        """Return how many eigenvalues are positive, negative and zero, by Sylvester's law."""
+        """Return the numbers of positive, negative and zero eigenvalues, by Sylvester's law."""
         negative = int(np.sum(self.pivots < 0))
         return self.pivots.size - negative, negative, 0

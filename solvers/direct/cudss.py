@@ -1,4 +1,4 @@
-"""cuDSS: direct solves on GPUs of NVIDIA, through the bindings of nvmath-python."""
+"""The engine cuDSS: direct solves on NVIDIA GPUs, through the bindings of nvmath-python."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ...core.batch.factors import FactoredSystems
     from ...core.executor import Array, Executor
 
-#: The names of cuDSS's algorithms of reordering.
+#: The names of cuDSS's reordering algorithms.
 _ORDERINGS = {
     "nested_dissection": "NESTED_DISSECTION",
     "amd": "AMD",
@@ -32,20 +32,21 @@ _ORDERINGS = {
     "natural": "NONE",
 }
 
-#: The backward error that solutions may have, in units of rounding; its square grows with the rows.
+#: Upper bound of the backward error of accurate solutions, in unit roundoffs; its square grows with
+#: the number of rows.
 _ACCURATE = 64.0
 
-#: The size of solutions from which on replaced pivots decide on them: the matrix may be singular.
-#: cuDSS puts 1e-5 and 1e-13 of the matrix in the place of a tiny pivot.
+#: From this size of solutions on, replaced pivots dominate them: the matrix may be singular. cuDSS
+#: replaces a tiny pivot by 1e-5 and 1e-13, relative to the matrix.
 _BY_REPLACED = {np.dtype(np.float32): 1e3, np.dtype(np.float64): 1e10}
 
-#: Steps of refinement at most in each solve with factors that are not as accurate.
+#: Upper bound of the refinement steps in each solve, if the factors are less accurate.
 _STEPS = 3
 
 
 @cache
 def bindings() -> Any:
-    """Return the module ``nvmath.bindings.cudss``, or a sentence with the missing package."""
+    """Return the module ``nvmath.bindings.cudss``, or a message on the missing package."""
     if find_spec("nvmath") is None:
         return 'nvmath-python is missing; pip install "wollemi[cudss]" brings it'
     try:
@@ -61,20 +62,20 @@ def bindings() -> Any:
 
 
 class CuDss(Engine):
-    """cuDSS: supernodal factors where the matrix is, in its own precision.
+    """cuDSS: supernodal factors on the device of the matrix, in its own precision.
 
-    Hermitian matrices are factorized as ``L D L^H`` and others as ``L U``, with pivots chosen
-    within supernodes. Tiny pivots are replaced. So factors of a matrix that is not positive
-    definite solve a system with random numbers, as a test of their backward error. If it is larger
-    than rounding explains, each solve has steps of refinement. If a few are not enough, rows are
-    matched to columns so that the diagonal has the largest product, and the matrix is factorized
-    again. If that fails, too, SuperLU factorizes the matrix on the host, and a note says so.
+    Hermitian matrices are factorized as ``L D L^H``, others as ``L U``, with pivoting within
+    supernodes. Tiny pivots are replaced. Hence factors of a matrix that is not positive definite
+    are tested by the backward error of a system with a random right-hand side. If rounding does not
+    explain this error, each solve has refinement steps. If a few steps are not enough, rows are
+    matched to columns to maximize the product of the diagonal, and the matrix is factorized again.
+    If that also fails, SuperLU factorizes the matrix on the host, and a note says so.
 
-    The determinant is by SuperLU, too: cuDSS does not tell how rows were exchanged in supernodes.
+    SuperLU also computes the determinant: cuDSS does not report row exchanges within supernodes.
     Nothing else is copied to the host.
 
-    Transposes of matrices that are not Hermitian have factors of their own, which are made when
-    they are first asked for: cuDSS does not solve with transposed factors.
+    Transposes of non-Hermitian matrices have separate factors, which are computed on first use:
+    cuDSS does not solve with transposed factors.
 
     References
     ----------
@@ -108,22 +109,22 @@ class CuDss(Engine):
         return cls.name in executor.vendor_libraries
 
     def place(self, executor: Executor) -> Executor:
-        """Return the executor of the matrix: nothing is copied."""
+        """Return the executor of the matrix: no data are copied."""
         return executor
 
     @property
     def follows_exactly(self) -> bool:
-        """Whether the analysis reads no values: a matching does."""
+        """Whether the analysis does not depend on values; a matching does."""
         return self._analysis is None or not self._analysis.matched
 
     def analyse(self, A: Csr) -> None:
-        """Find an order and the supernodes."""
+        """Compute the ordering and the supernodes."""
         A = A.without_duplicates()
         self._analysis = None
         try:
             self._analysis = self._analysed(A, is_hermitian(A))
         except Refused:
-            return  # without these values: factorize() tries again, and with a matching
+            return  # factorize() tries again, and with a matching
 
     def factorize(self, A: Csr) -> EngineFactors:
         """Factorize with the analysis, which is repeated for another pattern or symmetry."""
@@ -134,7 +135,7 @@ class CuDss(Engine):
                 analysis = self._analysis = self._analysed(A, hermitian)
             return CuDssFactors(self, analysis, A, hermitian)
         except Refused:
-            pass  # a matching, by these values, is the last thing to try
+            pass  # a matching for these values is the last attempt
         try:
             self._analysis = self._analysed(A, hermitian=False, matched=True)
             return CuDssFactors(self, self._analysis, A, hermitian)
@@ -144,7 +145,7 @@ class CuDss(Engine):
         return HostFactors(A, why)
 
     def solve_systems(self, pattern: Csr, systems: FactoredSystems) -> bool:
-        """Solve the systems of a batch with one analysis, and judge them at once."""
+        """Solve the systems of a batch with one analysis, and judge them together."""
         if self._of_batches is None:
             self._of_batches = SystemsByCuDss(bindings(), self._known_ordering)
         return self._of_batches.solve(pattern, systems)
@@ -160,18 +161,18 @@ class CuDss(Engine):
 class CuDssFactors(EngineFactors):
     """The factors of one matrix.
 
-    An analysis holds the factors of one matrix. If it was used for other values meanwhile, the
-    values of this matrix are factorized again before it solves.
+    An analysis holds the factors of one matrix. If other values have used it since, this matrix is
+    factorized again before it solves.
 
     Raises
     ------
     Refused
-        If solutions by the factors are not accurate.
+        If solutions with the factors are not accurate.
     """
 
     def __init__(self, engine: CuDss, analysis: Analysis, A: Csr, hermitian: bool) -> None:
         self.engine, self.analysis, self.hermitian = engine, analysis, hermitian
-        # a copy: who owns A may write new values into it while these factors are in use
+        # a copy: the owner of A may overwrite its values while these factors are in use
         self.matrix = A._with_data(A.executor.copy(A.data))
         self.key = object()
         self.notes = []
@@ -206,7 +207,7 @@ class CuDssFactors(EngineFactors):
         return self.solve(b.conj(), "N").conj()
 
     def log_determinant(self) -> LogDeterminant:
-        """Return the determinant of the matrix, by factors that SuperLU makes."""
+        """Return the determinant of the matrix, from factors of SuperLU."""
         if self._determinant is None:
             made = HostFactors(self.matrix, "cuDSS does not tell the sign of a determinant")
             self._determinant = made.log_determinant()
@@ -217,7 +218,7 @@ class CuDssFactors(EngineFactors):
         return self._determinant
 
     def inertia(self) -> tuple[int, int, int]:
-        """Return how many eigenvalues of a Hermitian matrix are positive, negative and zero."""
+        """Return the numbers of positive, negative and zero eigenvalues of a Hermitian matrix."""
         if self.counts is None:
             return super().inertia()
         positive, negative = self.counts
@@ -234,7 +235,7 @@ class CuDssFactors(EngineFactors):
         return self.analysis.solve(self.key, self.matrix.data, b)
 
     def _refined(self, b: Array) -> Array:
-        """Return solutions after the steps of refinement, of which all blocks have as many."""
+        """Return solutions after refinement, with the same number of steps for all blocks."""
         try:
             return self._solved_in_steps(b)
         except Refused as reason:
@@ -255,13 +256,14 @@ class CuDssFactors(EngineFactors):
         return x
 
     def _steps_needed(self, A: Csr, replaced: int) -> int:
-        """Return how many steps of refinement make solutions as good as the matrix allows.
+        """Return the number of refinement steps that make solutions as good as the matrix allows.
 
-        The measure is the normwise backward error: a solution with a small one is that of a matrix
-        that differs by rounding, also where the matrix is nearly singular and the residual is not
-        small. Replaced pivots of a singular matrix leave a large one, or make solutions large.
+        The measure is the normwise backward error: if it is small, the solution is exact for a
+        matrix that differs by rounding. This also holds if the matrix is nearly singular and the
+        residual is not small. Replaced pivots of a singular matrix cause a large error, or large
+        solutions.
 
-        ``A`` is the matrix as it was given, for which products are often planned already.
+        ``A`` is the given matrix: products with it are often already planned.
         """
         executor = A.executor
         given = np.random.default_rng(0).standard_normal((A.shape[0], 1)).astype(A.dtype)

@@ -1,4 +1,4 @@
-"""An analysis by cuDSS: its handle and descriptors, and memory for the factors of one matrix."""
+"""An analysis of cuDSS: its handle and descriptors, and memory for the factors of one matrix."""
 
 from __future__ import annotations
 
@@ -30,15 +30,14 @@ _DTYPES = {
 
 
 class MatrixSpan(NamedTuple):
-    """Systems of matrices that are factorized at once.
+    """Consecutive matrices that are factorized together, with their systems.
 
     Attributes
     ----------
     matrix : int
-        The number of the first matrix; the others follow it.
+        The index of the first matrix; the others follow it.
     first, last : int
-        Their systems are the ones from ``first`` to ``last``; systems of a matrix follow one
-        another.
+        The range of their systems, ``first`` to ``last``; systems of one matrix are adjacent.
     """
 
     matrix: int
@@ -47,27 +46,27 @@ class MatrixSpan(NamedTuple):
 
 
 class Refused(Exception):
-    """The factors of these values are of no use; the message goes on after the library's name."""
+    """The factors of these values are unusable; the message continues the library's name."""
 
 
 class Analysis:
-    """A pattern in the order that cuDSS found, with the factors of the values that came last.
+    """A pattern with its ordering by cuDSS, and the factors of the latest values.
 
     Parameters
     ----------
     cudss : module
         ``nvmath.bindings.cudss``.
     A : Csr
-        Sorted, without duplicates.
+        The matrix, sorted and without duplicates.
     hermitian : bool
-        Whether to read the upper triangle alone.
+        Whether to read the upper triangle only.
     ordering : str, optional
         A member of ``cudss.ReorderingAlg``.
     matched : bool
-        Whether rows are matched to columns first, by these values.
+        Whether rows are matched to columns first, for the values of ``A``.
     together : int
-        Matrices that are factorized at once, the uniform batch of cuDSS: their values and their
-        systems follow one another. Then :meth:`solve_systems` alone may be called.
+        Number of matrices that are factorized together, as a uniform batch of cuDSS: their values
+        and their systems are contiguous. Only :meth:`solve_systems` may be called then.
     """
 
     def __init__(
@@ -81,12 +80,12 @@ class Analysis:
         if A.row_statistics.empty:
             raise InvalidMatrix("Direct: the matrix has empty rows: it is singular")
         self._lock = Lock()
-        self._holder: object = None  # the key of the owner of the factors
+        self._holder: object = None  # the key of the values that are factorized
         self._factorized = False
         self._vectors: dict[int, tuple[int, int]] = {}
         self._owned: list[tuple[Any, ...]] = []
         release = finalize(self, _release, A.executor, self._owned)
-        release.atexit = False  # the process gives everything back, and the driver may be gone
+        release.atexit = False  # process exit frees everything, and the driver may be gone
         self._on_device("cuDSS", self._create, A, ordering)
 
     def suits(self, A: Csr, hermitian: bool) -> bool:
@@ -110,14 +109,14 @@ class Analysis:
         nnz : int
             Entries of the factors.
         replaced : int
-            Pivots that were replaced.
+            Number of replaced pivots.
         counts : tuple of int, optional
-            Positive and negative eigenvalues, of a Hermitian matrix.
+            Numbers of positive and negative eigenvalues, for a Hermitian matrix.
 
         Raises
         ------
         Refused
-            If there are no factors.
+            If the factorization failed.
         """
         with self._lock:
             self._factorize(key, values)
@@ -128,7 +127,7 @@ class Analysis:
         return nnz, replaced, None if counts is None else (int(counts[0]), int(counts[1]))
 
     def solve(self, key: object, values: Array, b: Array) -> Array:
-        """Return the solution for a block (n, k), by the factors of ``values``."""
+        """Return the solution for a block (n, k), with the factors of ``values``."""
         with self._lock:
             if self._holder is not key:
                 self._factorize(key, values)
@@ -137,23 +136,23 @@ class Analysis:
     def solve_systems(
         self, values: Array, b: Array, x: Array, pieces: Sequence[MatrixSpan]
     ) -> list[MatrixSpan]:
-        """Factorize matrices and solve their systems, without a word of the device to the host.
+        """Factorize matrices and solve their systems, without reading from the device.
 
-        A factorization that fails shows in the solutions.
+        A failed factorization shows in the solutions.
 
         Parameters
         ----------
         values : array, shape (v, nnz)
-            Of the matrices, contiguous.
+            Values of the matrices, contiguous.
         b, x : arrays, shape (s, n)
             Right-hand sides and memory for the solutions, contiguous.
         pieces : sequence of MatrixSpan
-            Of ``together`` matrices each.
+            Spans of ``together`` matrices each.
 
         Returns
         -------
         list of MatrixSpan
-            The ones that cuDSS refuses at once.
+            The spans that cuDSS refuses immediately.
         """
         with self._lock:
             self._holder = None
@@ -227,7 +226,7 @@ class Analysis:
 
     def _solve(self, block: Array) -> Array:
         xp = self.executor.xp
-        # cuDSS takes blocks by columns; one column is that without a copy
+        # cuDSS accepts blocks in column-major order; for one column this needs no copy
         b = xp.asfortranarray(block)
         x = xp.empty_like(b)
         solution, given = self._descriptors(b.shape[1])
@@ -258,7 +257,7 @@ class Analysis:
             raise Refused(f"ends its {phase.lower()} with {status}") from None
 
     def _descriptors(self, columns: int) -> tuple[int, int]:
-        """Return the descriptors of a solution and of right-hand sides; they point nowhere yet."""
+        """Return the descriptors of a solution and of right-hand sides, still without data."""
         if columns not in self._vectors:
             cudss, n = self.cudss, self.n
             rest = (n, 0, self._dtype(self.dtype), int(cudss.Layout.COL_MAJOR))
@@ -287,7 +286,7 @@ class Analysis:
         self.cudss.config_set(self._config, which, number.ctypes.data, number.nbytes)
 
     def _get(self, parameter: str, dtype: Any, count: int = 1) -> np.ndarray[Any, Any]:
-        """Return numbers that cuDSS tells, after the work that makes them."""
+        """Return values that cuDSS reports, after the work that computes them."""
         found, written = np.zeros(count, dtype), np.zeros(1, np.uint64)
         which = int(self.cudss.DataParam[parameter])
         self.cudss.data_get(

@@ -1,4 +1,4 @@
-"""Direct solves of the systems of a batch by cuDSS: one analysis, and a verdict on all at once."""
+"""Direct batch solves by cuDSS: one analysis, and one verification of all systems."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 
 Numbers = np.ndarray[Any, Any]
 
-#: Rows of a matrix up to which cuDSS factorizes several matrices at once, its uniform batch. On an
-#: H200, 256 matrices of 1,024 rows took 0.12 times the time of one after the other, 64 of 4,096
-#: rows 1.2 times.
+#: Up to this number of rows, cuDSS factorizes several matrices together, as its uniform batch. On
+#: an H200, 256 matrices of 1,024 rows took 0.12 times the time of separate factorizations, 64 of
+#: 4,096 rows 1.2 times.
 UNIFORM_ROWS = 2048
 
-#: Bytes of the values of matrices that are factorized at once, at most.
+#: Upper bound in bytes of the values of matrices that are factorized together.
 UNIFORM_BYTES = 1 << 25
 
-#: Bytes of values in double precision that are judged at once.
+#: Upper bound in bytes of double-precision values that are verified together.
 JUDGED_BYTES = 1 << 28
 
-#: Units of rounding, of the norm of ``|A| |x| + |b|``, that the residual of a stable method has;
-#: the kernels of batches have the same.
+#: Residual norm of a stable method, in unit roundoffs of the norm of ``|A| |x| + |b|``; the batch
+#: kernels use the same value.
 STABLE = 16.0
 
 
@@ -49,17 +49,17 @@ class SystemsByCuDss:
 
     def __init__(self, cudss: Any, ordering: str | None) -> None:
         self.cudss, self.ordering = cudss, ordering
-        #: By symmetry, and how many matrices are factorized at once.
+        #: Analyses, by symmetry and by the number of matrices that are factorized together.
         self._analyses: dict[tuple[bool, int], Analysis] = {}
         self._facts: _PatternFacts | None = None
 
     def solve(self, pattern: Csr, systems: FactoredSystems) -> bool:
-        """Solve systems; one without the residual of a stable method stays undecided.
+        """Solve systems; leave a system undecided if its residual is not that of a stable method.
 
         Returns
         -------
         bool
-            False, and nothing is done, for starts, and for patterns that have an entry twice.
+            False, without any solve, for initial guesses and for patterns with duplicates.
         """
         if systems.started or not pattern.nnz or pattern.without_duplicates() is not pattern:
             return False
@@ -85,7 +85,7 @@ class SystemsByCuDss:
             if left.size == chosen.size:
                 _judge(pattern, systems, np.isin(matrix, chosen), norms, x)
                 break
-            chosen = left  # no bit of a system depends on factors that failed
+            chosen = left  # results do not depend on failed factorizations
         return True
 
     def _solve(
@@ -108,7 +108,7 @@ class SystemsByCuDss:
             if ks[-1] - ks[0] + 1 == ks.size:
                 which: Any = slice(int(ks[0]), int(ks[-1]) + 1)
                 where: Any = slice(int(first[k]), int(last[k + ks.size - 1]))
-            else:  # the matrices between them have no part in the bits of others
+            else:  # matrices between them do not affect the results
                 which = on.from_host(ks)
                 where = on.from_host(np.flatnonzero(np.isin(matrix, ks)))
             values, b, solution = systems.values[which], systems.b[where], x[where]
@@ -123,7 +123,7 @@ class SystemsByCuDss:
         self, pattern: Csr, values: Array, b: Array, x: Array, hermitian: bool, size: int,
         pieces: list[MatrixSpan],
     ) -> list[int]:  # fmt: skip
-        """Solve systems of ``size`` matrices at once; return the first matrices of refused ones."""
+        """Solve systems of ``size`` matrices together; return the first matrix of each refused."""
         every = [piece.matrix for piece in pieces]
         try:
             analysis = self._analysis(pattern, values[every[0]], hermitian, size)
@@ -132,7 +132,7 @@ class SystemsByCuDss:
             return every
 
     def _together(self, pattern: Csr, values: Array, chosen: Numbers, columns: Numbers) -> int:
-        """Return how many matrices are factorized at once; 1 is one after the other."""
+        """Return the number of matrices that are factorized together; 1 means separately."""
         if pattern.shape[0] > UNIFORM_ROWS or not hasattr(self.cudss.ConfigParam, "UBATCH_SIZE"):
             return 1
         if columns.min() != columns.max():
@@ -155,29 +155,29 @@ def _bytes_of_row(values: Array) -> int:
 
 
 def _parts(rows: int, nbytes: int) -> list[slice]:
-    """Return consecutive parts of rows, each of JUDGED_BYTES at most where a row has ``nbytes``."""
+    """Return consecutive parts of rows, each of at most JUDGED_BYTES."""
     size = max(1, JUDGED_BYTES // max(nbytes, 1))
     return [slice(first, first + size) for first in range(0, rows, size)]
 
 
 class _PatternFacts:
-    """Facts of a pattern that do not change: work of a solve begins with them.
+    """Constant facts about a pattern, which each solve reuses.
 
     Parameters
     ----------
     pattern : Csr
-        Of all matrices.
+        The pattern of all matrices.
     dtype : dtype
-        Of the systems.
+        The dtype of the systems.
 
     Attributes
     ----------
     wide : dtype
-        In which residuals are computed.
+        The dtype in which residuals are computed.
     one : Csr
-        A matrix of the pattern in this dtype; it keeps the plans of products.
+        A matrix with the pattern in this dtype; it keeps the plans of products.
     mirrored : array or None
-        Where the entry on the other side of the diagonal is; None without symmetry.
+        The position of each entry's mirror image; None without symmetry.
     """
 
     def __init__(self, pattern: Csr, dtype: np.dtype[Any]) -> None:
@@ -193,7 +193,7 @@ class _PatternFacts:
         self.mirrored: Array | None = order if is_symmetric else None
 
     def suit(self, pattern: Csr, dtype: np.dtype[Any]) -> bool:
-        """Return whether these are the facts of a pattern."""
+        """Return whether these facts belong to a pattern and a dtype."""
         own = self.pattern
         same = pattern.indices is own.indices and pattern.indptr is own.indptr
         return same and dtype == self.dtype
@@ -216,8 +216,8 @@ def _facts_of_values(facts: _PatternFacts, values: Array) -> tuple[Numbers, Numb
 def _norms(facts: _PatternFacts, systems: FactoredSystems, matrix: Numbers, x: Array) -> Numbers:
     """Return norms of each system in double precision, shape (3, s).
 
-    They are the norms of the right-hand side, of the true residual, and of ``|A| |x| + |b|``. A
-    norm of which the squares underflow is infinite: no verdict comes of it.
+    These are the norms of the right-hand side, of the true residual, and of ``|A| |x| + |b|``. A
+    norm is infinite if its squares underflow: it allows no verdict.
     """
     on, one, wide = facts.pattern.executor, facts.one, facts.wide
     xp = on.xp
@@ -244,7 +244,7 @@ def _norms(facts: _PatternFacts, systems: FactoredSystems, matrix: Numbers, x: A
 def _judge(
     pattern: Csr, systems: FactoredSystems, solved: Numbers, norms: Numbers, x: Array
 ) -> None:
-    """Write the verdicts and the solutions of the solved systems that need no closer look."""
+    """Write the verdicts and solutions of solved systems that need no further tests."""
     length, residual, terms = norms
     tolerances, verdicts = systems.tolerances, systems.verdicts
     threshold = np.maximum(tolerances.relative * length, tolerances.absolute)

@@ -1,4 +1,4 @@
-"""Engines: libraries that factorize sparse matrices."""
+"""Engines: interfaces to libraries that factorize sparse matrices."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from ...core.executor import Array, Executor
     from ...core.formats import Csr
 
-#: Packages add engines here: the name, and a class derived from :class:`Engine`.
+#: Packages register engines here: a name, and a class derived from :class:`Engine`.
 ENTRY_POINT_GROUP = "wollemi.direct"
 
 
 def singular(said: str) -> InvalidMatrix:
-    """Return the error of a matrix without factors; ``said`` is the statement of the library."""
+    """Return the error for a matrix without factors; ``said`` is the library's message."""
     return InvalidMatrix(
         f"Direct: {said}: the matrix is singular to working precision; wl.solve(A, b) finds a "
         "solution, or the least squares solution"
@@ -31,7 +31,7 @@ def singular(said: str) -> InvalidMatrix:
 
 
 class LogDeterminant(NamedTuple):
-    """A determinant as NumPy's ``slogdet`` gives it: ``sign * exp(logarithm)``."""
+    """A determinant in the form of NumPy's ``slogdet``: ``sign * exp(logarithm)``."""
 
     sign: complex
     logarithm: float
@@ -43,7 +43,7 @@ class EngineFactors(ABC):
     Attributes
     ----------
     nnz : int
-        Entries of the factors.
+        Number of entries of the factors.
     notes : list of str
         Remarks on the factorization for the user.
     """
@@ -63,12 +63,12 @@ class EngineFactors(ABC):
         raise UnsupportedOperation("this engine gives no determinant; use engine='superlu'")
 
     def inertia(self) -> tuple[int, int, int]:
-        """Return how many eigenvalues of a Hermitian matrix are positive, negative and zero."""
+        """Return the numbers of positive, negative and zero eigenvalues of a Hermitian matrix."""
         raise UnsupportedOperation("this engine gives no inertia: it does not factorize L D L^H")
 
 
 class NoRows(EngineFactors):
-    """The factors of a matrix without rows, which libraries refuse."""
+    """The factors of an empty matrix, which libraries refuse."""
 
     nnz = 0
 
@@ -76,7 +76,7 @@ class NoRows(EngineFactors):
         self.notes = []
 
     def solve(self, b: Array, transposed: str) -> Array:
-        """Return the right-hand sides: nothing."""
+        """Return the right-hand sides, which are empty."""
         return b
 
     def log_determinant(self) -> LogDeterminant:
@@ -84,29 +84,30 @@ class NoRows(EngineFactors):
         return LogDeterminant(1.0, 0.0)
 
     def inertia(self) -> tuple[int, int, int]:
-        """Return the numbers of eigenvalues: none."""
+        """Return the numbers of eigenvalues: zeros."""
         return 0, 0, 0
 
 
 class Engine(ABC):
-    """One library; an instance keeps its analysis of one pattern.
+    """The interface to a library; an instance keeps the analysis of one pattern.
 
     Parameters
     ----------
     ordering : str, optional
-        By the library's own name; its best one by default.
+        The library's name for the ordering; by default, its best ordering.
     """
 
-    #: The value of ``engine="..."``, the library, and its licence.
+    #: The value of ``engine="..."``, the library, and its license.
     name: ClassVar[str]
     library: ClassVar[str]
     licence: ClassVar[str]
     orderings: ClassVar[tuple[str, ...]]
-    #: The backend of its devices; "" for the host.
+    #: The backend of the engine's devices; "" for the host.
     backend: ClassVar[str] = ""
-    #: The shared library that it loads, and the command that installs it; None if it loads none.
+    #: The shared library that the engine loads, and the command that installs it; None without one.
     shared: ClassVar[tuple[str, str] | None] = None
-    #: Whether the matrices of a batch follow one another, set before the analysis.
+    #: Whether the engine factorizes the matrices of a batch one after the other; set before the
+    #: analysis.
     many = False
 
     def __init__(self, ordering: str | None = None) -> None:
@@ -122,9 +123,9 @@ class Engine(ABC):
 
     @classmethod
     def objection(cls, executor: Executor) -> str:
-        """Return why the engine cannot be used for matrices there, "" if it can.
+        """Return why the engine cannot be used on an executor; "" if it can.
 
-        By default its shared library may be missing.
+        The default checks for its shared library.
         """
         if cls.shared is None or shared_library(cls.shared[0]) is not None:
             return ""
@@ -132,15 +133,15 @@ class Engine(ABC):
 
     @property
     def executor(self) -> str:
-        """The name of the executor with the arrays of :meth:`factorize` and its factors.
+        """The name of the executor on which :meth:`factorize` and the factors have their arrays.
 
-        The default takes NumPy arrays.
+        The default uses NumPy arrays.
         """
         return "reference"
 
     @classmethod
     def stays_on(cls, executor: Executor) -> bool:
-        """Return whether the engine works on the device of ``executor``, if it is one."""
+        """Return whether the engine works on the device of ``executor``, if that is a device."""
         return bool(cls.backend) and cls.backend == executor.backend
 
     def solve_systems(self, pattern: Csr, systems: FactoredSystems) -> bool:
@@ -149,24 +150,23 @@ class Engine(ABC):
         Parameters
         ----------
         pattern : Csr
-            Of all matrices; its values mean nothing.
+            The pattern of all matrices; its values are not used.
         systems : FactoredSystems
-            Their data. Solutions and verdicts are written to it; a system may stay undecided, and
-            is solved by itself.
+            The systems. Solutions and verdicts are written to it. A system may stay undecided, and
+            is then solved separately.
 
         Returns
         -------
         bool
-            False, and nothing is done, where the engine solves such systems one by one: the
-            default.
+            False, without any solve, if the engine solves such systems one by one: the default.
         """
         return False
 
     @property
     def follows_exactly(self) -> bool:
-        """Whether the next factors have the bits of an engine that analyses their matrix first.
+        """Whether new factors are bitwise equal to those after a new analysis of their matrix.
 
-        Then the matrices of a batch share an analysis; otherwise each has one of its own.
+        Then the matrices of a batch share an analysis; otherwise, each has its own.
         """
         return False
 
@@ -176,11 +176,11 @@ class Engine(ABC):
 
     @abstractmethod
     def analyse(self, A: Csr) -> None:
-        """Find an ordering and other data that depend on the pattern alone."""
+        """Compute an ordering and other data that depend on the pattern alone."""
 
     @abstractmethod
     def factorize(self, A: Csr) -> EngineFactors:
-        """Factorize a matrix of the pattern that was analysed.
+        """Factorize a matrix with the analysed pattern.
 
         Raises
         ------
@@ -191,7 +191,7 @@ class Engine(ABC):
 
 @cache
 def engines() -> Mapping[str, type[Engine]]:
-    """Return the engines by name, SuperLU, which is always there, first."""
+    """Return the engines by name; SuperLU, which is always available, comes first."""
     from . import lapack
     from .cholmod import Cholmod
     from .cudss import CuDss
@@ -210,11 +210,11 @@ def engines() -> Mapping[str, type[Engine]]:
 
 
 def chosen_engine(name: str, executor: Executor) -> type[Engine]:
-    """Return the engine called ``name``; for ``"auto"`` the device's own, or the built-in one."""
+    """Return the engine ``name``; for ``"auto"``, the engine of the device, or SuperLU."""
     from .substitution import Substitution
 
     known = engines()
-    if name == Substitution.name:  # it is for some matrices only
+    if name == Substitution.name:  # it supports some matrices only
         return Substitution
     if name == "auto":
         usable = [kind for kind in known.values() if not kind.objection(executor)]

@@ -1,4 +1,4 @@
-"""Factors on the host, in the place of factors of a device that are not accurate enough."""
+"""Factors on the host that replace inaccurate factors of a device."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 class HostFactors(EngineFactors):
-    """The factors that SuperLU makes of a matrix on a device; vectors travel to them and back.
+    """Factors by SuperLU of a matrix on a device; vectors are copied to the host and back.
 
     Parameters
     ----------
     A : Csr
-        Sorted, without duplicates.
+        The matrix, sorted and without duplicates.
     why : str
-        The reason, for the notes: the beginning of a sentence.
+        The reason: the beginning of a sentence in the notes.
 
     Raises
     ------

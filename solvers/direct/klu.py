@@ -1,4 +1,4 @@
-"""KLU of SuiteSparse: LU factors of block triangular forms, for circuits."""
+"""The engine KLU of SuiteSparse: LU factors of block triangular forms, for circuits."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class _Common(ctypes.Structure):
 class Klu(Engine):
     """KLU: left-looking LU of the blocks of a block triangular form, in double precision.
 
-    It suits matrices with little fill, such as matrices of circuits. It is found as the shared
-    library ``klu``: ``apt install libsuitesparse-dev`` or ``conda install suitesparse`` bring it.
-    Matrices of float32 are factorized in float64.
+    It suits matrices with little fill-in, such as matrices of circuits. The shared library ``klu``
+    is installed by ``apt install libsuitesparse-dev`` or ``conda install suitesparse``. Matrices of
+    float32 are factorized in float64.
 
     References
     ----------
@@ -56,11 +56,11 @@ class Klu(Engine):
 
     @property
     def follows_exactly(self) -> bool:
-        """True: the analysis reads no values."""
+        """True: the analysis does not depend on values."""
         return True
 
     def analyse(self, A: Csr) -> None:
-        """Find the blocks, and an order of each."""
+        """Compute the blocks, and an ordering of each."""
         self._analysis = _Analysis(A, 0 if self.ordering is None else _ORDERINGS[self.ordering])
 
     def factorize(self, A: Csr) -> EngineFactors:
@@ -70,7 +70,7 @@ class Klu(Engine):
 
 
 class _Analysis:
-    """The symbolic object of KLU; ``None`` stands for that of a matrix without rows."""
+    """The symbolic object of KLU; ``None`` for a matrix without rows."""
 
     def __init__(self, A: Csr, ordering: int) -> None:
         library: Any = shared_library("klu")

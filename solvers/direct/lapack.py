@@ -1,4 +1,4 @@
-"""LAPACK's factorizations of banded and of dense matrices, which come with SciPy, on the host."""
+"""Engines for banded and dense matrices on the host: LAPACK, which comes with SciPy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ...core.executor import Array
     from ...core.formats import Csr
 
-#: LAPACK's codes of transposed solves.
+#: LAPACK's codes for transposed solves.
 _TRANSPOSED = {"N": 0, "T": 1, "H": 2}
 
 
@@ -27,11 +27,11 @@ class _Lapack(Engine):
 
     @property
     def follows_exactly(self) -> bool:
-        """True: the analysis reads no values."""
+        """True: the analysis does not depend on values."""
         return True
 
     def analyse(self, A: Csr) -> None:
-        """Do nothing: there is no order to find."""
+        """Do nothing: there is no ordering to compute."""
 
     def factorize(self, A: Csr) -> EngineFactors:
         """Factorize with partial pivoting."""
@@ -71,7 +71,7 @@ class DenseEngine(_Lapack):
 
 
 class _Pivoted(EngineFactors):
-    """Factors with rows exchanged: ``diagonal`` is that of U, ``pivots`` the exchanges."""
+    """Factors with row exchanges: ``diagonal`` is the diagonal of U, ``pivots`` the exchanges."""
 
     diagonal: np.ndarray[Any, Any]
     pivots: np.ndarray[Any, Any]

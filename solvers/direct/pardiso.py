@@ -1,4 +1,4 @@
-"""PARDISO of Intel's MKL: multithreaded LU and L D L^H, called through its library in C."""
+"""The engine PARDISO of Intel's MKL: multithreaded LU and L D L^H, through its C library."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from ...core.executor import Array
     from ...core.formats import Csr
 
-#: Matrix types: general, and Hermitian indefinite, both for real and complex.
+#: Matrix types, real and complex: general, and Hermitian indefinite.
 _GENERAL = {"f": 11, "c": 13}
 _HERMITIAN = {"f": -2, "c": -4}
 
-#: Phases.
+#: Codes of PARDISO's phases.
 _ANALYSE, _FACTORIZE, _SOLVE, _FREE = 11, 22, 33, -1
 
-#: The number of factors of one pattern that one handle holds: the factors of the solver, of its
-#: next values, and the ones that transposed solvers still use.
+#: Number of factors of one pattern that a handle holds: the solver's factors, the factors of its
+#: next values, and factors that transposed solvers still use.
 _ROOM = 4
 
-#: A solution of a system with random right-hand sides must be this good if pivots were replaced.
+#: If pivots were replaced, a solution for random right-hand sides must have at most this error.
 _USABLE = 1e-6
 
 _ORDERINGS = {"AMD": 0, "METIS": 2, "PARALLEL_METIS": 3}
@@ -55,12 +55,12 @@ class Pardiso(Engine):
     _pattern: _Pattern | None = None
 
     def analyse(self, A: Csr) -> None:
-        """Find an order, and for general matrices a matching and a scaling of these values."""
+        """Compute an ordering, and for general matrices a matching and a scaling by values."""
         S, hermitian = _prepared(A)
         self._pattern = _Pattern(S, hermitian, self.ordering)
 
     def factorize(self, A: Csr) -> EngineFactors:
-        """Factorize with the analysis, which is repeated where new values are not Hermitian."""
+        """Factorize with the analysis, which is repeated if new values are not Hermitian."""
         S, hermitian = _prepared(A)
         pattern = self._pattern
         if pattern is None or pattern.hermitian != hermitian or not pattern.free:
@@ -69,7 +69,7 @@ class Pardiso(Engine):
 
 
 def _prepared(A: Csr) -> tuple[Any, bool]:
-    """Return a matrix of SciPy as PARDISO reads it, and whether it is Hermitian."""
+    """Return a SciPy matrix in PARDISO's form, and whether it is Hermitian."""
     S = A.to_scipy().tocsr()
     S.sum_duplicates()
     S.sort_indices()
@@ -83,7 +83,7 @@ def _prepared(A: Csr) -> tuple[Any, bool]:
 
 
 def _upper_with_diagonal(S: Any) -> Any:
-    """Return the upper triangle with every entry of the diagonal, zeros too."""
+    """Return the upper triangle with all diagonal entries, including zeros."""
     from scipy.sparse import coo_array, triu
 
     upper, n = triu(S).tocoo(), S.shape[0]
@@ -116,14 +116,14 @@ class _Pattern:
         self.nnz = int(self.call(_ANALYSE, 1, self.arrays(S))[17])
 
     def arrays(self, S: Any) -> tuple[Any, ...]:
-        """Return values, row pointers and columns as the library takes them."""
+        """Return values, row pointers and column indices for the library."""
         given = _upper_with_diagonal(S) if self.hermitian else S
         return given.data, given.indptr.astype(np.int64), given.indices.astype(np.int64)
 
     def call(
         self, phase: int, slot: int, arrays: tuple[Any, ...], b: Any = None, x: Any = None
     ) -> np.ndarray[Any, Any]:
-        """Do a phase for the factors of a slot; return the library's parameters after it."""
+        """Run a phase for the factors of a slot; return the library's parameters after it."""
         columns = 1 if b is None else b.shape[1]
         parameters = self.parameters.copy()
         status = _call(
@@ -154,7 +154,7 @@ class PardisoFactors(EngineFactors):
             self._require_usable(S, replaced)
 
     def _require_usable(self, S: Any, replaced: int) -> None:
-        """Look whether factors with replaced pivots are of any use: a singular matrix has none."""
+        """Raise if factors with replaced pivots are unusable, as for a singular matrix."""
         b = np.random.default_rng(0).standard_normal((S.shape[0], 1)).astype(S.dtype)
         x = self.solve(b, "N")
         for _ in range(2):
@@ -183,7 +183,7 @@ class PardisoFactors(EngineFactors):
         return np.ascontiguousarray(solved, b.dtype)
 
     def inertia(self) -> tuple[int, int, int]:
-        """Return how many eigenvalues of a real symmetric matrix are positive, negative and zero.
+        """Return the numbers of positive, negative and zero eigenvalues of a real symmetric matrix.
 
         The library does not count them for complex Hermitian matrices.
         """

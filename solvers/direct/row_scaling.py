@@ -1,8 +1,8 @@
-"""The scale of rows by which pivots on the diagonal are large enough in their columns.
+"""Scale rows so that diagonal entries are large enough for pivots in their columns.
 
-Partial pivoting compares the entries of a column. So the scale of rows decides where the pivots
-are: rows of very different sizes lead to exchanges that fill the factors. The scale of columns
-changes nothing. Powers of two change no digit.
+Partial pivoting compares the entries of a column. Hence the scale of the rows determines the
+pivots: rows of very different size lead to exchanges that cause fill-in. The scale of the columns
+has no effect. Powers of two cause no rounding.
 
 References
 ----------
@@ -23,27 +23,28 @@ if TYPE_CHECKING:
 
     Numbers = np.ndarray[Any, Any]
 
-#: The largest size of a row over the smallest one up to which rows are left alone.
+#: Do not scale rows if the ratio of the largest to the smallest row size is at most this value.
 SIMILAR = 16.0
 
-#: The part of the largest entry of its column from which on an entry of the diagonal is a pivot.
+#: A diagonal entry is large enough for a pivot if it is at least this fraction of the largest entry
+#: of its column.
 USUAL = 0.01
 
 
 def scale_of_rows(S: csr_array, *, on_diagonal: bool) -> Numbers | None:
-    """Return powers of two for the rows of a square matrix, None where none is needed.
+    """Return powers of two for the rows of a square matrix; None if none is needed.
 
-    The scale is that of the largest entries of rows. Where the order of rows is made for pivots on
-    the diagonal, the roots of the diagonal are another one, which keeps a symmetric matrix
-    symmetric in effect, and so is none. That one is taken by which the most entries of the diagonal
-    are large enough for a pivot; the first of equal ones.
+    One candidate is the scale of the largest entries of rows. If the ordering assumes pivots on the
+    diagonal, there are two more: the square roots of the diagonal, which preserve the effect of
+    symmetry, and no scaling. The result is the candidate with the most diagonal entries that are
+    large enough for a pivot, the first one of equals.
 
     Parameters
     ----------
     S : csr_array, shape (n, n)
-        A matrix without duplicates, of finite values.
+        A matrix without duplicates and with finite values.
     on_diagonal : bool
-        Whether the order of rows is made for pivots on the diagonal.
+        Whether the ordering of rows assumes pivots on the diagonal.
     """
     sizes = np.abs(S.data)
     largest = reduced_rows(np.maximum, sizes, S.indptr)
@@ -66,14 +67,14 @@ def scale_of_rows(S: csr_array, *, on_diagonal: bool) -> Numbers | None:
 
 
 def _pivots(sizes: Numbers, columns: Numbers, diagonal: Numbers) -> int:
-    """Return how many entries of the diagonal are large enough in their column."""
+    """Return the number of diagonal entries that are large enough for pivots."""
     largest = np.zeros(diagonal.size, sizes.dtype)
     np.maximum.at(largest, columns, sizes)
     return int(np.count_nonzero((diagonal >= USUAL * largest) & (diagonal > 0)))
 
 
 def _powers(sizes: Numbers, largest: Numbers) -> Numbers:
-    """Return the powers of two that bring sizes near one; by the largest entry where it is 0."""
+    """Return the powers of two that scale sizes near one; a size of 0 uses ``largest``."""
     known = np.where(sizes > 0, sizes, np.where(largest > 0, largest, 1))
     _, exponent = np.frexp(known)
     scale: Numbers = np.ldexp(np.ones_like(known), 1 - exponent)

@@ -1,4 +1,4 @@
-"""Libraries in C that engines call by ctypes: where they are found, and how arrays are passed."""
+"""C libraries that engines call through ctypes: how to find them, and how to pass arrays."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ import numpy as np
 def shared_library(*names: str) -> ctypes.CDLL | None:
     """Return the first library of these names that can be loaded, or None.
 
-    A library is looked for where the system's loader looks, and in the folder of libraries of this
-    Python, where wheels and conda put theirs.
+    The search covers the paths of the system's loader and the library folder of this Python
+    installation, which wheels and conda use.
     """
     for name in names:
         found = ctypes.util.find_library(name)
@@ -25,7 +25,7 @@ def shared_library(*names: str) -> ctypes.CDLL | None:
         for place in places:
             try:
                 return ctypes.CDLL(place)
-            except OSError:  # of another architecture, or its own libraries are missing
+            except OSError:  # another architecture, or missing dependencies
                 continue
     return None
 
@@ -36,19 +36,19 @@ def _beside_python(name: str) -> list[str]:
 
 
 def pointer(array: np.ndarray[Any, Any] | None) -> ctypes.c_void_p:
-    """Return the address of an array's memory; None is a null pointer."""
+    """Return the address of an array's memory; None gives a null pointer."""
     return ctypes.c_void_p(None if array is None else array.ctypes.data)
 
 
 def columns_of(A: Any, index: Any) -> tuple[np.ndarray[Any, Any], ...]:
-    """Return a matrix by compressed columns, sorted, without duplicates, in double precision.
+    """Return a matrix in CSC form, sorted, without duplicates, in double precision.
 
     Parameters
     ----------
     A : Csr
         A matrix on the host.
     index : dtype
-        Of the pointers and the row numbers.
+        The dtype of ``indptr`` and ``indices``.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Direct solves: factors of the matrix, refined until the true residual is small."""
+"""The direct solver: factorize the matrix, and refine until the true residual is small."""
 
 from __future__ import annotations
 
@@ -43,36 +43,36 @@ from .structural_rank import require_structural_rank
 if TYPE_CHECKING:
     from ...core.executor import Array, Executor
 
-#: A step of refinement must bring the residual down by this factor to be followed by another.
+#: Continue refinement only if a step reduced the residual at least to this fraction.
 PROGRESS = 0.5
 
 
 class Direct(LinOp, metaclass=Configurable):
-    """A direct solver: the pattern is analysed once, the values factorized once, solves are many.
+    """A direct solver: one analysis of the pattern, one factorization, any number of solves.
 
     Parameters
     ----------
     A : matrix, shape (n, n)
-        Any format; values of 16 bits are not taken.
+        A matrix of any format; 16-bit values are not supported.
     engine : str
-        ``"superlu"`` (SciPy's, on the host, always there) or the name of an engine that a package
-        brings; ``"auto"`` takes the one of the executor's device, or SuperLU.
+        ``"superlu"`` (from SciPy, on the host, always available) or the name of an engine of
+        another package; ``"auto"`` selects the engine of the executor's device, or SuperLU.
     ordering : str, optional
-        By the engine's name for it.
+        The engine's name for the ordering.
     refine : int
-        Steps of iterative refinement at most; each must halve the true residual to be followed by
-        another.
+        Upper bound of the iterative refinement steps. Another step follows only if the last one
+        halved the true residual.
     rtol, atol : float
-        The verdict: ``norm(b - A x) <= max(rtol * norm(b), atol)``, per column.
+        The tolerance of the verdict: ``norm(b - A x) <= max(rtol * norm(b), atol)``, per column.
     executor : Executor or str, optional
-        Where ``A`` goes if it has no home.
+        The executor to which ``A`` is moved if it has none.
 
     Attributes
     ----------
     factors_nnz : int
-        Entries of the factors.
+        Number of entries of the factors.
     notes : list of str
-        Engine, ordering and fill, and where the work is done.
+        Engine, ordering and fill-in, and the executor that does the work.
 
     Raises
     ------
@@ -100,7 +100,7 @@ class Direct(LinOp, metaclass=Configurable):
     10.0
     """
 
-    #: The key of its name in dictionaries of settings.
+    #: The key of a solver in dictionaries of settings.
     ROLE: ClassVar[str] = "solver"
 
     _options: dict[str, Any]
@@ -135,14 +135,14 @@ class Direct(LinOp, metaclass=Configurable):
 
     @classmethod
     def of_batch(cls, A: Any, **options: Any) -> Any:
-        """Return the direct solver of every matrix of a batch, as ``Direct(A)`` does."""
+        """Return a direct solver for every matrix of a batch, as ``Direct(A)`` does."""
         from ..batch.direct import batch_direct
 
         return batch_direct(cls, A, **options)
 
     @classmethod
     def _of_members(cls, A: LinOp, **options: Any) -> Self:
-        """Return the solver of a matrix of a batch, of which the others follow by updates."""
+        """Return the solver for one matrix of a batch; updates solve the others."""
         made = cls.__new__(cls)
         made._options, made._many = options, True
         cls.__init__(made, A, **options)
@@ -150,7 +150,7 @@ class Direct(LinOp, metaclass=Configurable):
 
     @property
     def _follows_exactly(self) -> bool:
-        """Whether an update makes the factors that a new solver makes, to the last bit."""
+        """Whether factors after an update are bitwise equal to factors of a new solver."""
         return self._engine.follows_exactly
 
     def _checked(self, A: LinOp) -> Matrix:
@@ -160,7 +160,7 @@ class Direct(LinOp, metaclass=Configurable):
         return matrix
 
     def _at_engine(self, matrix: Matrix) -> Csr:
-        """Return the matrix where the engine works."""
+        """Return the matrix on the engine's executor."""
         place = self._engine.place(self.executor)
         made: Csr = matrix.asformat("csr").to(place)
         if not bool(place.xp.isfinite(made.data).all()):
@@ -190,29 +190,29 @@ class Direct(LinOp, metaclass=Configurable):
             )
 
     def _note_later_factors(self) -> None:
-        """Take the notes on factors that an engine made when they were first asked for."""
+        """Add the notes on factors that the engine computed on first use."""
         self.notes += [note for note in self._factors.notes if note not in self.notes]
 
     # methods for users
 
     @property
     def settings(self) -> Settings:
-        """The class and the options that this solver was made with, without the matrix."""
+        """The class and the options of this solver, without the matrix."""
         return settings_of(self)
 
     @sets_up
     def update(self, A: Any = None) -> None:
-        """Factorize again for new values in the same pattern, without analysing it again.
+        """Factorize again for new values with the same pattern, without another analysis.
 
         Parameters
         ----------
         A : matrix, optional
-            By default the one that the solver has, with changed values.
+            The new matrix; by default, the current one with changed values.
 
         Raises
         ------
         ShapeMismatch, InvalidMatrix
-            If the matrix does not fit or is singular; nothing is changed then.
+            If the matrix does not match or is singular; the solver is not changed then.
         """
         matrix = self.A if A is None else self._checked(as_linop(A, self.executor))
         if matrix.shape != self.shape:
@@ -237,9 +237,9 @@ class Direct(LinOp, metaclass=Configurable):
         Raises
         ------
         UnsupportedOperation
-            If the engine does not give it.
+            If the engine does not compute it.
         InvalidMatrix
-            If another engine makes factors for it, and finds that the matrix is singular.
+            If another engine computes the factors, and finds that the matrix is singular.
         """
         found = self._factors.log_determinant()
         self._note_later_factors()
@@ -251,12 +251,12 @@ class Direct(LinOp, metaclass=Configurable):
         return found
 
     def inertia(self) -> tuple[int, int, int]:
-        """Return how many eigenvalues of a Hermitian matrix are positive, negative and zero.
+        """Return the numbers of positive, negative and zero eigenvalues of a Hermitian matrix.
 
         Raises
         ------
         UnsupportedOperation
-            If the engine does not give it; SuperLU does not.
+            If the engine does not compute it, as SuperLU.
         """
         return self._factors.inertia()
 
@@ -268,17 +268,17 @@ class Direct(LinOp, metaclass=Configurable):
         b : array, shape (n,) or (n, k)
             Right-hand sides.
         x0 : array of the shape of b, optional
-            Where refinement starts; without it the factors are applied to ``b``.
+            Initial guess of the refinement; without it, the factors are applied to ``b``.
 
         Returns
         -------
         Result
-            Its iterations are applications of the factors.
+            The solution with its verdict. Its iterations count applications of the factors.
 
         Raises
         ------
         ShapeMismatch, InvalidArgument
-            If ``b`` or ``x0`` do not fit, or are not finite.
+            If ``b`` or ``x0`` do not match the matrix, or are not finite.
         """
         began = time.perf_counter()
         block = as_block(self.executor, b, self.shape[0], "b")
@@ -296,7 +296,7 @@ class Direct(LinOp, metaclass=Configurable):
         norms_found = history[-1].copy()
         stops = _verdicts(norms_found + residual.rounding(x), limits.threshold)
         if changed:
-            # judged again is the solution as it is returned
+            # the returned solution is judged again
             again = self.executor.copy(solution)
             scale_columns(self.executor, again, sides.solution_exponents)
             found = self._residual_norms(residual, sides, again)[1]
@@ -332,7 +332,7 @@ class Direct(LinOp, metaclass=Configurable):
         )
 
     def _explained(self, stops: list[Stop], b: Any) -> dict[Stop, str]:
-        """Return sentences on failures, where the matrix has constants in its null space."""
+        """Return explanations of failures, if the matrix has constants in its null space."""
         failed = {Stop.STAGNATED, Stop.NOT_FINITE}.intersection(stops)
         if not failed or self.A.partition is not None:
             return {}
@@ -344,7 +344,7 @@ class Direct(LinOp, metaclass=Configurable):
         return {} if why is None else {s: f"{s.sentence.partition(':')[0]}: {why}" for s in failed}
 
     def _start(self, x0: Any, sides: RightHandSides) -> Array:
-        """Return where refinement starts, in the units of the scaled system."""
+        """Return the initial guess of the refinement, in the units of the scaled system."""
         block = sides.block
         x = self.executor.zeros(block.shape, block.dtype)
         if x0 is not None:
@@ -372,12 +372,12 @@ class Direct(LinOp, metaclass=Configurable):
     ) -> tuple[Array, list[Numbers], float | None]:
         """Return the best solution of each column, the norms of the residuals, and the error.
 
-        The relative error of a solution is estimated by the size of the next step of refinement;
-        None without a next step.
+        The next refinement step estimates the relative error of a solution; None without a next
+        step.
         """
         r, before = self._residual_norms(residual, sides, x)
         long = indices(~(before <= sides.norm / np.finfo(real_dtype(x.dtype)).eps))
-        if long:  # such a start leaves no digit of b in its residual
+        if long:  # its residual would have no digit of b
             for c in long:
                 self.executor.run(vector.fill, column(x, c), 0.0)
             r, before = self._residual_norms(residual, sides, x)
@@ -389,7 +389,7 @@ class Direct(LinOp, metaclass=Configurable):
                 error = self._size_of_step(step, x)
             found, norm = self._residual_norms(residual, sides, better)
             kept = norm <= before
-            if not kept.any():  # as after a solution that is exact to rounding
+            if not kept.any():  # after a solution that is exact to rounding, for example
                 break
             for c in indices(~kept):
                 for old, new in ((x, better), (r, found)):
@@ -403,13 +403,13 @@ class Direct(LinOp, metaclass=Configurable):
         return x, history, error
 
     def _size_of_step(self, step: Array, x: Array) -> float | None:
-        """Return the largest size of a step in relation to the solution, of all columns."""
+        """Return the largest ratio of a step's norm to the solution's, over all columns."""
         sizes, of_x = (largest_values(self.executor, block) for block in (step, x))
         known = (of_x > 0) & np.isfinite(of_x) & np.isfinite(sizes)
         return float(np.max(sizes[known] / of_x[known])) if known.any() else None
 
     def _solved(self, b: Array) -> Array:
-        """Return the inverse of the matrix applied to a native block, native again."""
+        """Apply the inverse of the matrix to a native block; return a native block."""
         solved = self._with_factors(b)
         if self._scale != 1.0:
             exponent = exponents_of(np.full(int(b.shape[1]), self._scale))
@@ -417,7 +417,7 @@ class Direct(LinOp, metaclass=Configurable):
         return solved
 
     def _with_factors(self, b: Array) -> Array:
-        """Return the factors, which are of the scaled matrix, applied to a native block."""
+        """Apply the factors of the scaled matrix to a native block."""
         engine = self._engine.place(self.executor)
         stays = engine == self.executor
         at_engine = engine.brought(self.executor, b)
@@ -440,12 +440,12 @@ class Direct(LinOp, metaclass=Configurable):
 
     @property
     def resident(self) -> bool:
-        """False: a library takes part, and its work is not recorded."""
+        """False: a library does the work, which cannot be recorded."""
         return False
 
     def _turned(self, which: str, A: LinOp) -> Self:
         if self._transposed not in ("N", which):
-            # the transpose of the adjoint is the conjugate, which engines do not solve with
+            # the transpose of the adjoint is the conjugate, with which engines do not solve
             return type(self)(A, **self._options)
         made = type(self).__new__(
             type(self)
@@ -456,12 +456,12 @@ class Direct(LinOp, metaclass=Configurable):
 
     @property
     def T(self) -> Self:
-        """The solver of the transpose, by the same factors."""
+        """The solver of the transpose, with the same factors."""
         return self._turned("T", self.A.T)
 
     @property
     def H(self) -> Self:
-        """The solver of the conjugate transpose, by the same factors."""
+        """The solver of the conjugate transpose, with the same factors."""
         return self._turned("H" if self.dtype.kind == "c" else "T", self.A.H)
 
     def to(self, executor: Executor | str) -> Self:
@@ -485,7 +485,7 @@ class Direct(LinOp, metaclass=Configurable):
 
 
 def _verdicts(norm: Numbers, threshold: Numbers) -> list[Stop]:
-    """Return the verdict on each column from the norm of its residual."""
+    """Return the verdict on each column from its residual norm."""
     failed = [Stop.STAGNATED if np.isfinite(one) else Stop.NOT_FINITE for one in norm]
     met = norm <= threshold
     return [Stop.CONVERGED if fits else why for fits, why in zip(met, failed, strict=True)]

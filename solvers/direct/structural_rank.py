@@ -1,4 +1,4 @@
-"""The structural rank of a pattern: the largest rank that values in it can have."""
+"""The structural rank of a pattern: the largest rank of any matrix with this pattern."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _RANK: Key[int] = Key("structural rank")
 
 
 def structural_rank(A: Csr) -> int:
-    """Return the size of the largest matching of rows and columns; found once for a pattern.
+    """Return the size of the largest matching of rows and columns; kept with the pattern.
 
     Parameters
     ----------
     A : Csr, shape (n, n)
-        Explicit zeros count as entries.
+        The matrix; explicit zeros count as entries.
 
     References
     ----------
@@ -47,7 +47,7 @@ def _matched(A: Csr) -> int:
 
 
 def require_structural_rank(A: Csr) -> None:
-    """Refuse a pattern in which every matrix is singular.
+    """Raise if every matrix with this pattern is singular.
 
     Raises
     ------

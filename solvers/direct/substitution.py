@@ -1,4 +1,4 @@
-"""Substitution: matrices that are triangular after their rows and columns are permuted."""
+"""Substitution for matrices that are triangular after a permutation of rows and columns."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 class TriangularOrder(NamedTuple):
-    """Orders in which a matrix is lower triangular.
+    """Permutations that make a matrix lower triangular.
 
     Attributes
     ----------
     rows, columns : array of int, shape (n,)
-        The rows and the columns in these orders.
+        The row and column indices in the new order.
     """
 
     rows: Array
@@ -31,17 +31,17 @@ class TriangularOrder(NamedTuple):
 
 
 def triangular_order(A: Csr) -> TriangularOrder | None:
-    """Return orders in which a square matrix is lower triangular, None if there are none.
+    """Return permutations that make a square matrix lower triangular, None without them.
 
     Parameters
     ----------
     A : Csr, shape (n, n)
-        On the host, without duplicates.
+        The matrix, on the host and without duplicates.
 
     Notes
     -----
-    A row with one entry comes first; its column is taken out, and the next row with one entry left
-    follows. Each entry is visited twice.
+    A row with one entry comes first. Its column is removed, and the next row with one remaining
+    entry follows. Each entry is visited twice.
     """
     n, host = A.shape[0], executor_by_name(host_name())
     rows, columns = np.zeros(n, A.indices.dtype), np.zeros(n, A.indices.dtype)
@@ -51,7 +51,7 @@ def triangular_order(A: Csr) -> TriangularOrder | None:
 
 
 class Substitution(Engine):
-    """Substitution by rows in an order in which the matrix is triangular; nothing is factorized."""
+    """Substitution by rows of a permuted triangular matrix, without a factorization."""
 
     name = "substitution"
     library = "substitution"
@@ -72,20 +72,20 @@ class Substitution(Engine):
 
     @property
     def follows_exactly(self) -> bool:
-        """True: the analysis reads no values."""
+        """True: the analysis does not depend on values."""
         return True
 
     def analyse(self, A: Csr) -> None:
-        """Find the orders of rows and columns."""
+        """Compute the permutations of rows and columns."""
         self._order = triangular_order(A.without_duplicates())
 
     def factorize(self, A: Csr) -> EngineFactors:
-        """Put the rows and columns in order.
+        """Permute the rows and columns.
 
         Raises
         ------
         InvalidMatrix
-            If no order makes the matrix triangular, or it is singular.
+            If no permutation makes the matrix triangular, or if it is singular.
         """
         if self._order is None:
             raise InvalidMatrix(
@@ -96,7 +96,7 @@ class Substitution(Engine):
 
 
 class Triangular(EngineFactors):
-    """A matrix in an order in which it is lower triangular."""
+    """A matrix that is permuted to lower triangular form."""
 
     def __init__(self, A: Csr, order: TriangularOrder) -> None:
         self._rows, self._columns = order
@@ -121,7 +121,7 @@ class Triangular(EngineFactors):
         return x
 
     def log_determinant(self) -> LogDeterminant:
-        """Return the determinant from the diagonal and the signs of both orders."""
+        """Return the determinant from the diagonal and the signs of both permutations."""
         sizes = np.abs(self._diagonal)
         sign = np.prod(self._diagonal / sizes) if sizes.size else 1.0
         if (_transpositions(self._rows) + _transpositions(self._columns)) % 2:
@@ -131,7 +131,7 @@ class Triangular(EngineFactors):
 
 
 def _transpositions(order: Array) -> int:
-    """Return how many exchanges make an order, up to a multiple of two."""
+    """Return the number of exchanges of a permutation, modulo two."""
     seen, cycles = np.zeros(order.size, bool), 0
     following = order.tolist()
     for first in range(order.size):

@@ -1,4 +1,4 @@
-"""SuperLU, which comes with SciPy: on the host, everywhere."""
+"""The engine SuperLU, which comes with SciPy: on the host, always available."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     Numbers = np.ndarray[Any, Any]
 
-#: Entries below this part of the diagonal are dropped where an order alone is asked for.
+#: If only the ordering is needed, drop entries below this fraction of the diagonal.
 DROPPED = 0.5
 
 
@@ -39,7 +39,7 @@ class SuperLU(Engine):
     _columns: Numbers | None = None
 
     def analyse(self, A: Csr) -> None:
-        """Choose the ordering: minimum degree of A + A^T where the pattern is symmetric."""
+        """Choose the ordering: minimum degree of A + A^T if the pattern is symmetric."""
         pattern = A.to_scipy()
         pattern.sum_duplicates()
         pattern.data = np.ones(pattern.nnz, np.int8)
@@ -52,16 +52,16 @@ class SuperLU(Engine):
 
     @property
     def follows_exactly(self) -> bool:
-        """Whether no bit of factors depends on the matrices before."""
+        """Whether factors do not depend on earlier matrices, in any bit."""
         return self.many
 
     @property
     def _is_symmetric(self) -> bool:
-        """Whether the order is made for pivots on the diagonal, which SuperLU prefers then."""
+        """Whether the ordering assumes pivots on the diagonal, which SuperLU then prefers."""
         return self._chosen == "MMD_AT_PLUS_A"
 
     def _call(self, factorized: Any, S: Any, order: str, **options: Any) -> Any:
-        """Return the factors that a function of SciPy makes."""
+        """Return the factors that a SciPy function computes."""
         return factorized(
             S,
             permc_spec=order,
@@ -71,20 +71,20 @@ class SuperLU(Engine):
         )
 
     def _order(self, pattern: csr_array) -> Numbers | None:
-        """Return the order of the columns, None where the diagonal is not full."""
+        """Return the ordering of the columns; None if the diagonal has missing entries."""
         from scipy.sparse.linalg import spilu
 
         S = pattern.tocsc()
         column = np.repeat(np.arange(S.shape[0]), np.diff(S.indptr))
         S.data = np.where(S.indices == column, 1.0, 0.5 * DROPPED)
-        try:  # an incomplete factorization, of the diagonal, finds the order of a complete one
+        try:  # an incomplete factorization has the same ordering
             found = self._call(spilu, S, self._chosen, drop_tol=DROPPED, fill_factor=1)
         except (RuntimeError, MemoryError):
             return None
         return _columns(found)
 
     def _ordered(self, rows: csr_array) -> Any:
-        """Return the columns of a matrix in their order, and rows where they follow columns."""
+        """Return the permuted columns of a matrix, and rows if they follow the columns."""
         if self._columns is None:
             return rows.tocsc()
         if self._is_symmetric:
@@ -95,7 +95,7 @@ class SuperLU(Engine):
         return relabelled.tocsc()
 
     def factorize(self, A: Csr) -> EngineFactors:
-        """Factorize; a second matrix of the same pattern takes the columns' order of the first."""
+        """Factorize; a second matrix with the same pattern reuses the column ordering."""
         from scipy.sparse.linalg import splu
 
         rows = A.to_scipy()
@@ -127,11 +127,11 @@ class SuperLUFactors(EngineFactors):
     lu : SuperLU
         SciPy's object.
     columns : array of int, optional
-        The order in which it was given the columns.
+        The order in which SuperLU received the columns.
     scale : array, optional
-        The factors of the rows of the matrix that it was given.
+        The row scale of the matrix that SuperLU received.
     rows_follow : bool
-        Whether the rows are in that order, too.
+        Whether the rows have the same order as the columns.
     """
 
     def __init__(
@@ -168,7 +168,7 @@ class SuperLUFactors(EngineFactors):
         """Return the determinant from the diagonal of U and the parities of the permutations."""
         diagonal = self.lu.U.diagonal()
         sign = np.prod(diagonal / np.abs(diagonal)) if diagonal.size else 1.0
-        # rows that follow the columns change the sign once more
+        # if rows follow the columns, their permutation cancels the sign
         columns = None if self.rows_follow else self.columns
         for order in (self.lu.perm_r, self.lu.perm_c, columns):
             if order is not None:
@@ -181,8 +181,8 @@ class SuperLUFactors(EngineFactors):
 
 
 def _columns(lu: Any) -> Numbers:
-    """Return the columns in the order of the factors."""
-    return np.argsort(lu.perm_c)  # which is where each column went
+    """Return the column indices in the order of the factors."""
+    return np.argsort(lu.perm_c)  # perm_c has the new position of each column
 
 
 def parity(permutation: np.ndarray[Any, Any]) -> int:

@@ -1,4 +1,4 @@
-"""UMFPACK of SuiteSparse: multifrontal LU factors, called through its library in C."""
+"""The engine UMFPACK of SuiteSparse: multifrontal LU factors, through its C library."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from ...core.executor import Array
     from ...core.formats import Csr
 
-#: Lengths of UMFPACK's arrays of parameters and of results, and indices in them (umfpack.h).
+#: Lengths of UMFPACK's parameter and result arrays, and indices in them (umfpack.h).
 _CONTROL, _INFO = 20, 90
 _ORDERING, _REFINEMENT, _RCOND = 10, 7, 67
 
 _SINGULAR, _OUT_OF_MEMORY = 1, -1
 
-#: ``sys`` of its solve: A x = b, A^T x = b, A^H x = b.
+#: The argument ``sys`` of its solve: A x = b, A^T x = b, A^H x = b.
 _SYSTEMS = {"N": 0, "T": 2, "H": 1}
 
 _ORDERINGS = {"CHOLMOD": 0, "AMD": 1, "METIS": 3, "BEST": 4, "NONE": 5}
@@ -31,8 +31,8 @@ _ORDERINGS = {"CHOLMOD": 0, "AMD": 1, "METIS": 3, "BEST": 4, "NONE": 5}
 class Umfpack(Engine):
     """UMFPACK: unsymmetric multifrontal LU with partial pivoting, in double precision.
 
-    It is found as the shared library ``umfpack``: ``apt install libsuitesparse-dev`` or
-    ``conda install suitesparse`` bring it. Matrices of float32 are factorized in float64.
+    The shared library ``umfpack`` is installed by ``apt install libsuitesparse-dev`` or
+    ``conda install suitesparse``. Matrices of float32 are factorized in float64.
 
     References
     ----------
@@ -49,11 +49,11 @@ class Umfpack(Engine):
 
     @property
     def follows_exactly(self) -> bool:
-        """True: the analysis reads no values."""
+        """True: the analysis does not depend on values."""
         return True
 
     def analyse(self, A: Csr) -> None:
-        """Find the order of the columns and the frontal matrices."""
+        """Compute the ordering of the columns and the frontal matrices."""
         n, arrays = A.shape[0], columns_of(A, np.int64)
         call = _Calls(arrays[2].dtype.kind == "c")
         control = self._control(call)
@@ -83,14 +83,14 @@ class Umfpack(Engine):
     def _control(self, call: _Calls) -> np.ndarray[Any, Any]:
         control = np.zeros(_CONTROL)
         call("defaults", control)
-        control[_REFINEMENT] = 0  # the solver refines, and judges by the true residual
+        control[_REFINEMENT] = 0  # the caller refines, and judges by the true residual
         if self.ordering is not None:
             control[_ORDERING] = _ORDERINGS[self.ordering]
         return control
 
 
 class UmfpackFactors(EngineFactors):
-    """The numeric object of UMFPACK, and the matrix, which its solve takes again."""
+    """The numeric object of UMFPACK, and the matrix, which its solve needs again."""
 
     def __init__(self, numeric: _Handle, arrays: tuple[Any, ...], rcond: float) -> None:
         self.numeric, self.arrays = numeric, arrays
@@ -114,7 +114,7 @@ class UmfpackFactors(EngineFactors):
         return np.ascontiguousarray(solved, b.dtype)
 
     def log_determinant(self) -> LogDeterminant:
-        """Return the determinant; UMFPACK gives it as ``mantissa * 10^exponent``."""
+        """Return the determinant; UMFPACK returns it as ``mantissa * 10^exponent``."""
         call = self.numeric.call
         mantissa, exponent = np.zeros(2), np.zeros(1)
         parts = [mantissa, None] if call.is_complex else [mantissa]

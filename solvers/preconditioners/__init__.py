@@ -1,7 +1,7 @@
 """Preconditioners: operators that approximate an inverse.
 
-A preconditioner is a class in a module of this folder. The registry finds it there; no list names
-it. Its module is imported when the preconditioner is first used.
+A preconditioner is a class in a module of this folder. The registry finds it there, without a list
+of names. The module is imported when the preconditioner is first used.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""How triangles are applied: the options, as users write them."""
+"""The options for the application of triangular factors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from ...core.deprecation import register_deprecation
 from ...core.errors import InvalidArgument
 from ...core.lazy import Temporary
 
-#: Iterations of Jacobi that apply a triangle where rows are not solved one by one.
+#: Default number of Jacobi sweeps that apply a triangular factor if its rows are not solved in
+#: sequence.
 SWEEPS = 3
 
 

@@ -1,4 +1,4 @@
-"""The base of all preconditioners: made from a matrix, refreshed for new values, moved whole."""
+"""The base of all preconditioners: built from a matrix, updated to new values, moved as a whole."""
 
 from __future__ import annotations
 
@@ -68,32 +68,32 @@ class Preconditioner(LinOp, metaclass=Configurable):
 
     SHARED = True
 
-    #: The key of its name in dictionaries of settings.
+    #: The key of a preconditioner in dictionaries of settings.
     ROLE: ClassVar[str] = "preconditioner"
 
-    #: How it is made of a matrix that a group shares: of the block of each member's own rows and
-    #: columns (``"block"``), of the matrix itself, by products and its diagonal (``"products"``),
-    #: or not at all.
+    #: How to build it from a matrix that a group shares: from each member's diagonal block
+    #: (``"block"``), from products with the matrix and its diagonal (``"products"``), or not at all
+    #: (None).
     over_groups: ClassVar[str | None] = None
 
-    #: Attributes that hold operators made of the matrix.
+    #: Names of attributes with operators that are built from the matrix.
     parts: ClassVar[tuple[str, ...]] = ()
 
-    #: Whether :meth:`update` overwrites the arrays that recorded loops of solvers go on with. If
-    #: not, or if loops have constants that depend on values, they are recorded anew.
+    #: Whether :meth:`update` overwrites the arrays that recorded solver loops use. If not, or if
+    #: loops have constants that depend on values, the loops are recorded again.
     updates_in_place: ClassVar[bool] = True
 
-    #: Whether :meth:`update` keeps choices that the first values led to, such as coarse rows, so
-    #: that another set-up may make a better operator.
+    #: Whether :meth:`update` keeps choices that depend on the first values, such as coarse rows. A
+    #: new set-up may then give a better operator.
     _keeps_choices: ClassVar[bool] = False
 
-    #: How often new values were taken over: copies that were made before have the old ones.
+    #: Number of updates to new values: earlier copies have old values.
     _updates: int = 0
 
-    #: How often this object itself was made anew of other parts.
+    #: Number of times that this object itself was rebuilt from new parts.
     _own_rebuilds: int = 0
 
-    #: The replacements of methods that other libraries' preconditioners have, by their names.
+    #: Alternatives to methods that preconditioners of other libraries have, by name.
     _replacements: ClassVar[Mapping[str, str]] = OF_PRECONDITIONERS
 
     notes: list[str]
@@ -336,8 +336,8 @@ class Preconditioner(LinOp, metaclass=Configurable):
 class Transposable(Preconditioner):
     """The base of preconditioners with a transpose, which has the transposes of the parts."""
 
-    #: How a part is transposed, and how it is conjugated too: matrices of triangles stay by rows
-    #: with :func:`transposed` and :func:`adjoint`.
+    #: Functions that transpose a part, and conjugate-transpose it. Triangular matrices stay in row
+    #: order with :func:`transposed` and :func:`adjoint`.
     _turns: ClassVar[tuple[Callable[[Any], Any], Callable[[Any], Any]]] = (
         attrgetter("T"), attrgetter("H")
     )  # fmt: skip

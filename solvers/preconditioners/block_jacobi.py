@@ -1,4 +1,4 @@
-"""The inverses of blocks on the diagonal."""
+"""Block Jacobi: the inverses of diagonal blocks."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
     from ...core.executor import Array, Executor
 
-#: Rows of a block at most: the inverse of a larger one costs more to apply than it saves.
+#: Upper bound of the rows of a block: the inverse of a larger block costs more than it saves.
 LARGEST = 32
 
-#: The value of ``storage`` for a precision by the condition of each block.
+#: The value of ``storage`` that selects a precision for each block by its condition number.
 ADAPTIVE = "adaptive"
 
 
@@ -108,7 +108,7 @@ class BlockJacobi(Transposable):
         self.storage = storage
         super().__init__(A, executor=executor)
 
-    #: Where the blocks' entries are; None after a move, until they are needed.
+    #: Positions of the blocks' entries; None after a move, until they are needed.
     _gathers: Gathers | None
 
     def _setup(self, A: Matrix) -> None:

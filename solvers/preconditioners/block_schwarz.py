@@ -1,4 +1,4 @@
-"""Schwarz's methods on one executor: blocks of rows that overlap, with solves inside."""
+"""Schwarz methods on one executor: overlapping blocks of rows, with a solver for each."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from ...core.executor import Array, Executor
 
-#: Rows of a block where their number is not given.
+#: Default number of rows of a block.
 ROWS_OF_BLOCK = 1024
 
 
@@ -74,8 +74,8 @@ class BlockSchwarz(Transposable):
 
     parts = ("blocks_matrix", "local_inverse", "spread", "sum")
 
-    #: All blocks on one diagonal, the solver for them, and the operators that take rows there and
-    #: back.
+    #: All blocks in one block diagonal matrix, its solver, and the operators that restrict rows to
+    #: the blocks and prolongate them.
     blocks_matrix: Csr
     local_inverse: LinOp
     spread: Csr

@@ -1,4 +1,4 @@
-"""The precision that each block of an inverse is stored in, by its condition."""
+"""The storage precision of each inverse block, selected by its condition number."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from ...core.small_values import not_flushed
 if TYPE_CHECKING:
     from ...core.executor import Array
 
-#: The permitted error of a stored inverse, relative to it: the condition times the unit roundoff.
-#: The authors of the method keep two digits.
+#: Permitted relative error of a stored inverse: the condition number times the unit roundoff. The
+#: authors of the method keep two digits.
 KEPT = 1e-2
 
-#: Candidates from the lowest on, with their unit roundoff; float16 has more digits than bfloat16.
+#: Candidate dtypes, the lowest precision first, with their unit roundoff. float16 has more digits
+#: than bfloat16.
 _ROUNDOFF = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float32": 2.0**-24}
 
-#: The largest number of float16, and half the distance of its smallest ones.
+#: The largest number of float16, and half the spacing of its smallest numbers.
 _HALF_LARGEST, _HALF_STEP = 65504.0, 2.0**-25
 
 

@@ -23,20 +23,20 @@ if TYPE_CHECKING:
     from ...core.executor import Array, Executor
     from ...core.formats import Csr
 
-#: The interval goes from this part of its upper end on: lower components are left to coarser
+#: Lower end of the interval, as a fraction of its upper end: lower components are left to coarser
 #: levels.
 LOWER = 0.2
 
-#: The same where the matrix is not Hermitian. Eigenvalues of ``D^-1 A`` may be anywhere in a disc
-#: about 1 then, and a polynomial that is small on a long interval is large next to it: with two
-#: steps 1.2 at 1 + i on [0.4, 2], 0.73 on [0.8, 2].
+#: The same fraction for non-Hermitian matrices. Their eigenvalues of ``D^-1 A`` may be anywhere in
+#: a disc around 1, and a polynomial that is small on a long interval is large next to it: with two
+#: steps, it is 1.2 at 1 + i for [0.4, 2], and 0.73 for [0.8, 2].
 LOWER_OF_OTHERS = 0.4
 
 
 ENDS = ("auto", "rows", "power")
 
-#: A row sum that is at most this is near the largest eigenvalue: row sums of diffusion are 2 to 3,
-#: with eigenvalues of 1.4 to 2.1; of elasticity 4.9, with 3.1.
+#: A row sum of at most this value is close to the largest eigenvalue. Row sums of diffusion are 2
+#: to 3, with eigenvalues of 1.4 to 2.1; row sums of elasticity are 4.9, with an eigenvalue of 3.1.
 NEAR = 3.2
 
 

@@ -1,4 +1,4 @@
-"""Preconditioners made of others: one after the other, or all at once."""
+"""Combinations of preconditioners: multiplicative or additive."""
 
 from __future__ import annotations
 

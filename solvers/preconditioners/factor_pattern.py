@@ -1,7 +1,7 @@
-"""The pattern of incomplete factors: the diagonal, both triangles, and how sweeps go over it.
+"""The pattern of incomplete factors: the diagonal, both triangles, and the order of sweeps.
 
-It is made of operations where the matrix lives, once for all values; the host learns numbers of
-entries.
+The pattern is computed by operations on the executor of the matrix, once for all values. Only
+numbers of entries are copied to the host.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class FactorPattern:
     """
 
     def __init__(self, A: Csr, level: int, by_rows: bool, hermitian: bool) -> None:
-        #: Of the matrix that the pattern was made of.
+        #: Number of entries of the matrix that defined the pattern.
         self.entries = A.nnz
         found = _located(A)
         if level or found.missing:

@@ -1,8 +1,7 @@
-"""Incomplete factors of a matrix: how they are made, and applied.
+"""Incomplete factors of a matrix: their computation and application.
 
-A matrix is first scaled from both sides so that its diagonal is of modulus 1. Its factors on the
-pattern are made row by row where the executor can do that, and by sweeps over all entries at once
-where it cannot.
+A matrix is first scaled from both sides to a diagonal of modulus 1. Its factors on the pattern are
+computed row by row if the executor supports that, else by sweeps over all entries in parallel.
 """
 
 from __future__ import annotations
@@ -22,14 +21,14 @@ if TYPE_CHECKING:
     from ...core.operation import Operation
     from .factor_pattern import FactorPattern
 
-#: The shifts of a scaled diagonal if a pivot is too small, not finite, or (for Cholesky's factors)
-#: not positive: the first of these with which all pivots are fit.
+#: Shifts of the scaled diagonal, to be tried in this order, if a pivot is too small, not finite, or
+#: (for Cholesky factors) not positive.
 SHIFTS = (0.0, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
 
-#: A pivot of the scaled matrix that is smaller than this is none.
+#: Smallest permitted pivot of the scaled matrix.
 SMALLEST_PIVOT = 1e-8
 
-#: Factors of the scaled matrix that are larger than this have diverged.
+#: Factors of the scaled matrix have diverged if an entry exceeds this value.
 LARGEST_FACTOR = 1e12
 
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ...core.executor import Array, Executor
     from ...core.linop import LinOp
 
-#: Sweeps that make the factors where rows are not gone through one by one.
+#: Default number of sweeps that compute the factors if rows are not eliminated in sequence.
 SWEEPS = 3
 
 
@@ -99,23 +99,23 @@ class Ilu(Transposable):
     parts = ("lower", "upper", "pivots", "left", "right")
     _turns = (transposed, adjoint)
 
-    #: Whether the upper factor is made the adjoint of the lower one.
+    #: Whether the upper factor is the adjoint of the lower one.
     hermitian: ClassVar[bool] = False
 
     lower: Csr
     upper: Csr
     pivots: Diagonal
-    #: The scaling from both sides: the matrix to a diagonal of modulus 1, and ``match``.
+    #: The scaling from both sides, to a diagonal of modulus 1 and for ``match``.
     left: Diagonal
     right: Diagonal
-    #: Rows and columns in another order, if one was asked for.
+    #: The permutation of rows and columns, if one was requested.
     reordering: Reordering | None = None
-    #: For ``apply="isai"``: the approximate inverses with pivots and scaling in them.
+    #: For ``apply="isai"``: the approximate inverses, including pivots and scaling.
     inverses: tuple[Csr, Csr] | None = None
-    #: Both triangles with pivots and scaling in them, and the remaining diagonals: for
-    #: ``apply="exact"`` the divisors of rows, for sweeps the diagonal between the triangles.
+    #: Both triangular factors including pivots and scaling, and the remaining diagonals: for
+    #: ``apply="exact"`` the divisors of rows, for sweeps the diagonal between the factors.
     triangles: tuple[Any, ...] | None = None
-    #: The factorization for new values.
+    #: The factorization that is reused for new values.
     _factorization: Factorization | None = None
 
     old_options = OldOptions(

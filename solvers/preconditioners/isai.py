@@ -1,4 +1,4 @@
-"""Approximate inverses on a pattern of entries: set up and applied by operations on all rows."""
+"""Incomplete sparse approximate inverses: set-up and application in parallel over all rows."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from .factors import identity, kept, row_of_entries
 if TYPE_CHECKING:
     from ...core.executor import Array, Executor
 
-#: Entries of a row of the inverse at most: the small systems take the cube of it.
+#: Upper bound of the entries in a row of the inverse: the small systems cost its cube.
 MOST_ENTRIES = 64
 
-#: Bytes of the small systems that are solved at once.
+#: Upper bound in bytes of the small systems that are solved together.
 WORK_BYTES = 1 << 27
 
 
@@ -79,7 +79,7 @@ class Isai(Transposable):
     _turns = (transposed, adjoint)
 
     inverse: Csr
-    #: Whether no row was cut to its largest entries.
+    #: Whether no row was truncated to its largest entries.
     _has_all_entries: bool
 
     old_options = OldOptions(since="0.3", removal="0.5", positions=("power",))

@@ -1,4 +1,4 @@
-"""The inverse of the diagonal."""
+"""Jacobi: the inverse of the diagonal."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Jacobi(Preconditioner):
     over_groups = "block"
 
     inverse: Diagonal
-    #: How many values of the diagonal have no inverse.
+    #: Number of diagonal values without an inverse.
     replaced: int
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Jacobi's preconditioner with row sums of absolute values in place of the diagonal."""
+"""The l1-Jacobi preconditioner: row sums of absolute values instead of the diagonal."""
 
 from __future__ import annotations
 

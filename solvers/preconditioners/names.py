@@ -1,4 +1,4 @@
-"""Preconditioners by name, as ``M="jacobi"`` and files of settings have them."""
+"""Preconditioners by name, as in ``M="jacobi"`` and in settings files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..registry import OWN_PRECONDITIONERS
 if TYPE_CHECKING:
     from .base import Preconditioner
 
-#: Old names, which warn: the present name of each, and the warning.
+#: Former names that warn: the current name of each, and the warning.
 _RENAMED = {
     "sequence": (
         "multiplicative",
@@ -26,10 +26,10 @@ _RENAMED = {
     )
 }
 
-#: The direct solver, which is no preconditioner by class and serves as one.
+#: The direct solver: it is no class of preconditioners, but serves as one.
 DIRECT = "direct"
 
-#: The preconditioners of wollemi, and of other packages.
+#: The preconditioners of the package, and of other packages.
 BY_NAME: ChainMap[str, type[Preconditioner]] = ChainMap(
     cast(Any, OWN_PRECONDITIONERS), cast(Any, third_party.PRECONDITIONERS)
 )

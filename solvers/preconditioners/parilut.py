@@ -1,12 +1,13 @@
-"""Incomplete factors with a pattern found by sweeps over all entries at once.
+"""Incomplete factors with a pattern that is found by parallel sweeps over all entries.
 
-In rounds, the pattern grows by the fill of one elimination of the present factors, sweeps make
-values, the smallest entries are dropped, and sweeps make values again (ParILUT; ParICT for a
-Hermitian matrix). All of it is work on the executor; the host learns numbers of entries.
+In each round, the pattern grows by the fill-in of one elimination of the current factors, sweeps
+compute values, the smallest entries are dropped, and sweeps update the values (ParILUT; ParICT for
+a Hermitian matrix). All computations run on the executor; only numbers of entries are copied to the
+host.
 
-The factors are ``L D^-1 U``: the parts below the diagonal of ``L``, and of ``U^T``, are two
-matrices that are treated alike, and one alone for a Hermitian matrix. So a symmetric matrix has
-factors of symmetric patterns.
+The factors are ``L D^-1 U``. The strictly lower triangles of ``L`` and of ``U^T`` are two matrices
+that are treated alike, or one for a Hermitian matrix. Hence a symmetric matrix has factors with
+symmetric patterns.
 """
 
 from __future__ import annotations
@@ -26,23 +27,24 @@ from .factors import LARGEST_FACTOR, SHIFTS, SMALLEST_PIVOT, Factors
 if TYPE_CHECKING:
     from ...core.executor import Array, Executor
 
-#: Rounds of growing and dropping.
+#: Number of rounds of growing and dropping.
 ROUNDS = 5
 
-#: Sweeps that follow each change of the pattern. With one, layers of contrast 1e6 took 24 GMRES
-#: iterations, with two 18, with four 17.
+#: Number of sweeps after each change of the pattern. For layers of contrast 1e6, GMRES took 24
+#: iterations with one sweep, 18 with two, 17 with four.
 SWEEPS = 2
 
-#: The pattern grows no further in a round in which the products of its entries would be more than
-#: this, or more than ``TERMS`` times the entries of the matrix: rows of a few thousand entries in
-#: both factors fill in everything.
+#: The pattern does not grow in a round in which the products of its entries would exceed both this
+#: number and ``TERMS`` times the entries of the matrix. Rows with a few thousand entries in both
+#: factors would fill in completely.
 FEW_TERMS = 1 << 22
 TERMS = 256
 
-#: An entry that the last sweep changed by more has not converged: the scaled diagonal is 1.
+#: An entry has not converged if the last sweep changed it by more than this value; the scaled
+#: diagonal is 1.
 FAR = 0.1
 
-#: A number above the bits of any size: with it nothing is large.
+#: An integer above the bit pattern of every absolute value: with this threshold, no entry is large.
 ABOVE_ALL = (1 << 63) - 1
 
 
@@ -77,7 +79,7 @@ class _Half:
         self.A, self.X = A, A
         self.least, self.of_column, self.limit = least, of_column, limit
         self.rows = _row_of_entries(A)
-        #: The values before the last sweep, and the entries before some were dropped.
+        #: The values before the last sweep, and the number of entries before dropping.
         self.before, self.grown = A.data, 0
 
     def set(self, X: Csr) -> None:

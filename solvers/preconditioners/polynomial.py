@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 KINDS = ("chebyshev", "neumann")
 
-#: How far beyond the estimate of the largest eigenvalue the interval goes.
+#: Upper end of the interval, as a multiple of the estimated largest eigenvalue.
 MARGIN = 1.05
 
 

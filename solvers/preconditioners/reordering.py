@@ -1,4 +1,4 @@
-"""Systems with rows and columns in another order, and scaled, before they are factorized."""
+"""Permutation and scaling of systems before their factorization."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ...core.reorder import ORDERS, matching
 if TYPE_CHECKING:
     from ...core.executor import Array, Executor
 
-#: Arrays that move with the executor.
+#: Names of arrays that move with the executor.
 _ARRAYS = ("rows", "columns", "back", "left", "right")
 
 
@@ -47,7 +47,7 @@ class Reordering:
     left: Array
     right: Array
 
-    #: Whether a scaling may be another one than ones.
+    #: Whether the scaling may differ from ones.
     scales = True
 
     def __init__(self, S: Csr, match: bool, order: str | None) -> None:

@@ -1,4 +1,4 @@
-"""Another preconditioner within each member of a group: the methods of Schwarz."""
+"""Schwarz methods over a group: another preconditioner on each member's rows."""
 
 from __future__ import annotations
 

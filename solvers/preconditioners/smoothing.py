@@ -1,9 +1,9 @@
 """The steps of multigrid cycles: smoothing, residuals, and the short Krylov method of K-cycles.
 
 ``b`` is the right-hand side of a level, ``x`` its iterate, ``q`` the product ``A x``, ``d`` the
-last correction, and ``inverse`` the inverse of the diagonal. No residual is stored while
-smoothing: each step reads ``b - q``. Steps go from ``x`` to ``y`` and back, because a step that
-wrote the vector that the product before it gathers from could not share a kernel with the product.
+last correction, and ``inverse`` the inverse of the diagonal. Smoothing stores no residual: each
+step reads ``b - q``. Steps alternate between ``x`` and ``y``: a step that overwrites the vector
+from which the preceding product gathers could not share a kernel with the product.
 """
 
 from __future__ import annotations

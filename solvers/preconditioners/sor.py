@@ -70,7 +70,7 @@ class Sor(Transposable):
     #: The matrix in the order of the sweep, and ``omega`` times the inverse of its diagonal.
     matrix: Csr
     inverse: Diagonal
-    #: The order of the rows by colors and its inverse; None in their own order.
+    #: The permutation of the rows by colors and its inverse; None for the original order.
     orders: tuple[Array, Array] | None
     _places: Array | None
 

@@ -1,4 +1,4 @@
-"""Triangles solved by sweeps: a few products in place of one row after the other."""
+"""Triangular solves by sweeps: a few products instead of sequential substitution."""
 
 from __future__ import annotations
 
