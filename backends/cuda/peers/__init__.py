@@ -1,1 +1,1 @@
-"""Links between GPUs that load and store each other's memory."""
+"""Links between GPUs that access each other's memory."""

@@ -1,4 +1,4 @@
-"""How a kernel exchanges rows of a vector with the other members of a group."""
+"""Kernel arguments for exchanging rows of a vector with the other members of a group."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Exchange:
-    """The arguments of a kernel that stores rows at other members, and waits for theirs.
+    """The arguments of a kernel that stores rows in other members' memory and waits for theirs.
 
     Attributes
     ----------
     values : list of int
-        The members of ``struct exchange`` of ``peers.hpp``.
+        The fields of ``struct exchange`` of ``peers.hpp``.
     index : str
-        The C++ type of the numbers of rows that are sent.
+        The C++ type of the indices of sent rows.
     interior : (int, int)
-        The rows of the member's matrix that need no rows of others.
+        The range of the member's matrix rows that need no rows of other members.
     blocks : int
-        Blocks that store rows.
+        Number of blocks that store rows.
     """
 
     values: list[int]
@@ -27,7 +27,7 @@ class Exchange:
     blocks: int
 
     def kinds(self, types: str) -> list[str]:
-        """Return the C++ types of ``values`` after the first, for values and indices of types."""
+        """Return the C++ types of ``values`` after the first, for given value and index types."""
         value, index = types.split(", ")
         return [
             "wl::i64", "const wl::target*", "wl::i64", "const wl::i64*", f"const {index}*",

@@ -1,4 +1,4 @@
-"""Memory of GPUs that other processes of the host map, by handles of CUDA's IPC."""
+"""GPU memory that other processes of the host map through CUDA IPC handles."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from ...gpu.arguments import address
 
 
 class MappedPlace(NamedTuple):
-    """A place in memory of a process, as the process tells it to others.
+    """The location of memory in a process, in the form that is sent to other processes.
 
     Attributes
     ----------
     handle : bytes
-        Of the allocation.
+        The IPC handle of the allocation.
     offset : int
-        Bytes from its begin.
+        Offset in bytes from the beginning of the allocation.
     """
 
     handle: bytes
@@ -27,7 +27,7 @@ class MappedPlace(NamedTuple):
 
 
 def begin_of_allocation(place: int) -> int:
-    """Return where the allocation begins that an address of the device lies in."""
+    """Return the beginning of the allocation that contains a device address."""
     driver, begin, size = ctypes.CDLL("libcuda.so.1"), ctypes.c_uint64(), ctypes.c_size_t()
     given = ctypes.byref(begin), ctypes.byref(size), ctypes.c_uint64(place)
     code = driver.cuMemGetAddressRange_v2(*given)
@@ -37,17 +37,17 @@ def begin_of_allocation(place: int) -> int:
 
 
 class MappedMemory:
-    """The memory that this process shares with others, and the memory of others that it maps.
+    """The memory that this process shares, and other processes' memory that it maps.
 
-    An allocation that others may have mapped is not given back to the driver: one of its arrays
-    stays.
+    An allocation that others may have mapped is never returned to the driver: one of its arrays is
+    kept.
 
     Parameters
     ----------
     runtime : module
         ``cupy.cuda.runtime``, or a substitute with its functions.
     begin_of : callable
-        Returns where the allocation of an address begins.
+        Returns the beginning of the allocation that contains an address.
     """
 
     def __init__(self, runtime: Any, begin_of: Callable[[int], int] = begin_of_allocation) -> None:
@@ -57,7 +57,7 @@ class MappedMemory:
         self._mapped: dict[bytes, int] = {}
 
     def place(self, array: Array) -> MappedPlace | None:
-        """Return where an array is, for other processes; None for an empty one."""
+        """Return the location of an array for other processes, or None for an empty array."""
         if not array.size:
             return None
         begin = self._begin_of(address(array))
@@ -67,7 +67,7 @@ class MappedMemory:
         return MappedPlace(self._handles[begin], address(array) - begin)
 
     def address(self, place: MappedPlace | None) -> int:
-        """Return where memory of another process is in this one; 0 for an empty array."""
+        """Return the local address of another process's memory, or 0 for an empty array."""
         if place is None:
             return 0
         if place.handle not in self._mapped:
@@ -76,7 +76,7 @@ class MappedMemory:
         return self._mapped[place.handle] + place.offset
 
     def close(self) -> None:
-        """Unmap the memory of others; no kernel may use it any more."""
+        """Unmap the memory of other processes; no kernel may use it afterwards."""
         while self._mapped:
             _, mapped = self._mapped.popitem()
             self._runtime.ipcCloseMemHandle(mapped)

@@ -1,8 +1,8 @@
-"""Links between the GPUs of processes of one host that load and store each other's memory.
+"""Links between GPUs of several processes on one host that access each other's memory.
 
-Loops hold the kernels of ``peers.hpp``, as loops of one process do. Work outside of loops exchanges
-rows by NCCL, which takes no message of the hosts: they would have to agree on the place of every
-array.
+Loops contain the kernels of ``peers.hpp``, like loops in one process. Outside of loops, rows are
+exchanged through NCCL, because this needs no message between hosts; with peer access, they would
+have to agree on the location of every array.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from ..runtime.nccl import RankNcclLinks
 from .links import MEMBERS, PEERS, Peers, texts
 from .mapped import MappedMemory
 
-#: Seconds that the first sums and rows of a group may take.
+#: Time limit in seconds for the first sums and rows of a group.
 PATIENCE_OF_TEST = 5.0
 
-#: Rows that every rank sends to every other one in the test.
+#: Rows that every rank sends to every other rank in the test.
 ROWS_OF_TEST = 3
 
 
 class RankPeerLinks(Peers, RankNcclLinks):
-    """The links of a rank that stores into the memory of other ranks of its host.
+    """The links of a rank that accesses the memory of other ranks on its host.
 
     Parameters
     ----------
     nccl : RankNcclLinks
-        The links of the same ranks by NCCL.
+        Links of the same ranks through NCCL.
     memory : MappedMemory
-        How ranks reach each other's memory.
+        The memory that ranks map from each other.
     """
 
     def __init__(self, nccl: RankNcclLinks, memory: MappedMemory) -> None:
@@ -44,49 +44,49 @@ class RankPeerLinks(Peers, RankNcclLinks):
         self.memory = memory
         stop = np.frombuffer(self.gpu.xp.cuda.alloc_pinned_memory(4), np.int32, 1)
         self.make_windows(stop)
-        #: The clock's time at which a wait for other ranks is given up.
+        #: Time (of the clock) at which to stop waiting for other ranks.
         self.deadline = np.inf
 
     def place(self, array: Array) -> Any:
-        """Return where an array is, for the other ranks."""
+        """Return a description of an array's location for the other ranks."""
         return self.memory.place(array)
 
     def reached(self, place: Any) -> int:
-        """Return where an array of another rank is here."""
+        """Return the local address of another rank's array."""
         return self.memory.address(place)
 
     def push(self, halo: Halo, x: Array, ghosts: Array) -> None:
-        """Exchange rows: in a loop by stores, else by NCCL."""
+        """Exchange rows: in a loop through peer access, otherwise through NCCL."""
         if self.gpu.making_program or self.capturing:
             Peers.push(self, halo, x, ghosts)
         else:
             self.send(halo, ghosts, x[halo.send_index])
 
     def send(self, halo: Halo, ghosts: Array, packed: Array) -> None:
-        """Exchange rows by NCCL; the next store into ghosts asks whether they have been read."""
+        """Exchange rows through NCCL; the next store into ghosts checks that they were read."""
         RankNcclLinks.send(self, halo, ghosts, packed)
         if not self.gpu.dry:
             begin = int(PEERS.fields["met"][1])  # type: ignore[index]
             self.record[begin : begin + 4].fill(0)
 
     def is_lost(self) -> bool:
-        """Return whether another rank will not answer."""
+        """Return whether another rank will never answer."""
         return time.perf_counter() > self.deadline or RankNcclLinks.is_lost(self)
 
     def abort(self) -> None:
-        """End kernels that wait for a rank that will not answer; NCCL's if one has failed."""
+        """Abort kernels that wait for such a rank; also abort NCCL if a rank has failed."""
         Peers.abort(self)
         if self.host.heard:
             RankNcclLinks.abort(self)
 
     def fault(self) -> str | None:
-        """Return why sums or rows do not arrive, or None; all ranks must ask."""
+        """Return why sums or rows do not arrive, or None; all ranks must call this."""
         halo = self._halo_of_test()
         x = np.arange(float(ROWS_OF_TEST)).reshape(-1, 1) + 100.0 * self.rank
         block, ghosts = self.gpu.from_host(x), self.gpu.zeros((halo.ghosts, 1), np.float64)
         push = Peers.pusher(self, halo, block, ghosts)
         self.gpu.device.function(f"peer_total__{CODES[np.dtype(np.float64)]}", texts)
-        self.host.all(None)  # all have loaded their kernels
+        self.host.all(None)  # wait until all ranks have loaded their kernels
         self.deadline = time.perf_counter() + PATIENCE_OF_TEST
         for turn in (1, 2, 3):
             numbers = self.gpu.from_host(np.array([self.rank + 0.5, -turn]))
@@ -113,9 +113,9 @@ class RankPeerLinks(Peers, RankNcclLinks):
 
 
 def joined_by_memory(nccl: RankNcclLinks, memory: MappedMemory | None = None) -> RankNcclLinks:
-    """Return links by each other's memory; the links by NCCL, with the reason, if they fail.
+    """Return links by peer access; if they fail, return the NCCL links, with the reason.
 
-    All ranks call this, and all get links of the same kind.
+    All ranks call this function, and all get links of the same kind.
     """
     host = nccl.host
     places = set(host.all(socket.gethostname()))
@@ -128,7 +128,7 @@ def joined_by_memory(nccl: RankNcclLinks, memory: MappedMemory | None = None) ->
     try:
         made = RankPeerLinks(nccl, memory)
         window = made.place(made.window)
-    except Exception as error:  # each driver has its own errors
+    except Exception as error:  # each driver raises its own errors
         why = f"{type(error).__name__}: {error}"
     told = host.all((window, why))
     why = next((reason for _, reason in told if reason), None)
@@ -140,12 +140,12 @@ def joined_by_memory(nccl: RankNcclLinks, memory: MappedMemory | None = None) ->
         return made
     nccl.reason = f"no memory of other ranks: {why}"
     memory.close()
-    host.all(None)  # no rank frees memory that another rank maps
+    host.all(None)  # no rank may free memory that another rank maps
     return nccl
 
 
 def _mapped(links: RankPeerLinks, windows: list[Any]) -> str | None:
-    """Map the windows of all ranks; return why that fails, or None."""
+    """Map the windows of all ranks; return the reason of a failure, or None."""
     try:
         links.know(
             [
@@ -168,6 +168,6 @@ def _tested(links: RankPeerLinks) -> str | None:
 
 
 def _agreed(links: RankNcclLinks, why: str | None) -> str | None:
-    """Return the reason of the first rank that has one."""
+    """Return the first reason among all ranks, or None."""
     found = enumerate(links.host.all(why))
     return next((f"rank {rank}: {reason}" for rank, reason in found if reason), None)

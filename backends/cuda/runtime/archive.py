@@ -1,12 +1,13 @@
-"""Kernels that a wheel carries, compiled when it was built: an archive for each architecture.
+"""Precompiled kernels of a wheel: one archive per architecture.
 
-A cubin is found by a hash of all that it depends on: the tokens of its program, the architecture
-and the compiler's options. So an archive of another version of wollemi serves unchanged programs
-since, and nothing else. Which NVRTC is installed makes no difference, and none has to be.
+A cubin is found by a hash of everything that it depends on: the tokens of its program, the
+architecture and the compiler's options. An archive of another version of wollemi therefore still
+serves programs that have not changed since. NVRTC is not needed for these programs, and its version
+is irrelevant.
 
-An archive is a ZIP file. Its members are concatenations of some forty cubins, because these have
+An archive is a ZIP file. Each member is a concatenation of some forty cubins, because cubins have
 much in common: one member takes a third of the size of separate ones. The member ``index.json``
-tells where each one lies.
+contains the position of each cubin.
 """
 
 from __future__ import annotations
@@ -25,15 +26,15 @@ from typing import Any
 from ....core.kernel_text import without_comments
 from .availability import driver_version
 
-#: Where a wheel has its archives. A build without them has no such folder.
+#: The folder of a wheel's archives. It does not exist in builds without archives.
 FOLDER = Path(__file__).parents[1] / "kernels"
 
-#: Bytes of cubins of one member, not compressed: a lookup expands one, which takes 7 milliseconds.
+#: Uncompressed bytes of cubins per member: a lookup expands one member in 7 milliseconds.
 MEMBER = 1 << 20
 
 _INDEX = "index.json"
 
-#: The date of all members: the bytes of an archive depend on its content alone.
+#: The date of all members, so that the bytes of an archive depend only on its content.
 _DATE = (2000, 1, 1, 0, 0, 0)
 
 
@@ -43,9 +44,9 @@ def key_of(source: str, architecture: str, options: Sequence[str]) -> str:
     Parameters
     ----------
     source : str
-        The whole text of the program. Comments and ``#line`` directives do not count.
+        The whole text of the program. Comments and ``#line`` directives are ignored.
     architecture : str
-        The target of the compilation, ``sm_90a``.
+        The target of the compilation, such as ``sm_90a``.
     options : sequence of str
         The compiler's other options.
 
@@ -64,17 +65,17 @@ class Archive:
     Parameters
     ----------
     path : Path
-        The file. It is read whole, so that it may be replaced while the process runs.
+        The file. It is read entirely, so it may be replaced while the process runs.
 
     Attributes
     ----------
     cuda : int
-        The major version of the CUDA that compiled it, which a driver has to know.
+        The major version of the CUDA that compiled it, which the driver must support.
 
     Raises
     ------
     OSError, ValueError, KeyError, zipfile.BadZipFile
-        If there is no such file, or it is no archive.
+        If the file does not exist or is not an archive.
     """
 
     def __init__(self, path: Path) -> None:
@@ -89,7 +90,7 @@ class Archive:
         return len(self._places)
 
     def load(self, key: str) -> bytes | None:
-        """Return a cubin, or None if it is not here or the file is damaged."""
+        """Return a cubin, or None if the archive lacks it or is damaged."""
         place = self._places.get(key)
         if place is None:
             return None
@@ -100,7 +101,7 @@ class Archive:
             return None
 
     def _member(self, number: int) -> bytes:
-        """Return a member, which threads that want it at once expand once."""
+        """Return an expanded member; concurrent threads expand it only once."""
         with self._locks[number]:
             if number not in self._members:
                 self._members[number] = self._file.read(str(number))
@@ -115,10 +116,10 @@ def write(path: Path, cubins: Mapping[str, bytes], cuda: int) -> None:
     path : Path
         The file; an existing file is replaced.
     cubins : mapping of str to bytes
-        By their keys. Adjacent cubins share a member: list cubins that are used together one after
-        the other.
+        The cubins by key. Adjacent cubins share a member, so list cubins that are used together one
+        after the other.
     cuda : int
-        The major version of the CUDA that compiled them.
+        The major version of the CUDA that compiled the cubins.
     """
     members: list[list[bytes]] = [[]]
     places: dict[str, list[int]] = {}
@@ -140,8 +141,8 @@ def write(path: Path, cubins: Mapping[str, bytes], cuda: int) -> None:
 def shipped(source: str, architecture: str, options: Sequence[str]) -> tuple[str, bytes] | None:
     """Return the key and the cubin of a program from this installation's archive, or None.
 
-    The driver has to know the CUDA that compiled it. Cubins are for the very architecture that is
-    asked for: a program for another one is compiled here.
+    The driver must support the CUDA version that compiled the archive. Cubins are for the exact
+    architecture: programs for other architectures are compiled on this machine.
     """
     if _of(FOLDER, architecture) is None:
         return None
@@ -151,14 +152,14 @@ def shipped(source: str, architecture: str, options: Sequence[str]) -> tuple[str
 
 
 def shipped_as(key: str, architecture: str) -> bytes | None:
-    """Return the cubin of a key from this installation's archive, or None."""
+    """Return the cubin with the given key from this installation's archive, or None."""
     archive = _of(FOLDER, architecture)
     return None if archive is None else archive.load(key)
 
 
 @cache
 def _of(folder: Path, architecture: str) -> Archive | None:
-    """Return the archive of an architecture, if there is one and the driver can load it."""
+    """Return the archive of an architecture if it exists and the driver can load it, else None."""
     try:
         archive = Archive(folder / f"{architecture}.zip")
     except (OSError, ValueError, KeyError, zipfile.BadZipFile):

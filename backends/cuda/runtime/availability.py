@@ -1,4 +1,4 @@
-"""The reason why CUDA is not available, in one line with the package to install."""
+"""State why CUDA is unavailable, in one line that names the package to install."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from ....core.errors import ExecutorUnavailable
 from ...gpu.distributions import cupy_distributions
 
-#: The driver of the oldest CUDA with WHILE nodes in graphs.
+#: The version of the oldest CUDA with WHILE nodes in graphs.
 OLDEST_CUDA = 12040
 
 _INSTALL = 'pip install "wollemi[cuda]"'
@@ -24,7 +24,7 @@ _NO_DRIVER = (
 
 
 def driver_version() -> int | None:
-    """Return the newest CUDA that the driver knows, as 13000; None if there is no driver."""
+    """Return the newest CUDA version that the driver supports, as 13000; None without a driver."""
     for library in ("libcuda.so.1", "nvcuda.dll"):
         try:
             driver = ctypes.CDLL(library)
@@ -37,7 +37,7 @@ def driver_version() -> int | None:
 
 
 def spelled(version: int) -> str:
-    """Return 13000 as ``13.0``."""
+    """Format 13000 as ``13.0``."""
     return f"{version // 1000}.{version % 1000 // 10}"
 
 
@@ -50,7 +50,7 @@ def reason(
     built_for: int,
     driver: int | None,
 ) -> str | None:
-    """Return why CUDA cannot be used, from the facts; None if nothing speaks against it."""
+    """Return why CUDA cannot be used, or None if it can."""
     if not has_cupy:
         if driver is None:
             return f"{_NO_DRIVER}, and install CuPy: {_INSTALL}"
@@ -94,7 +94,7 @@ def _has(module: str) -> bool:
 
 @cache
 def _checked() -> Any:
-    """Return CuPy's runtime once nothing speaks against it."""
+    """Return CuPy's runtime after checking that CUDA can be used."""
     has_cupy = _has("cupy")
     runtime: Any = None
     if has_cupy:
@@ -119,12 +119,12 @@ def _checked() -> Any:
 
 
 def count() -> int:
-    """Return how many GPUs there are.
+    """Return the number of GPUs.
 
     Raises
     ------
     ExecutorUnavailable
-        If there are none; says why.
+        If there are no GPUs; the message says why.
     """
     runtime = _checked()
     try:
@@ -139,7 +139,7 @@ def count() -> int:
 
 
 def require(device: int) -> None:
-    """Raise ExecutorUnavailable unless there is a device of this number."""
+    """Raise ExecutorUnavailable unless a device with this number exists."""
     found = count()
     if not 0 <= device < found:
         have = "cuda:0" if found == 1 else f"cuda:0 to cuda:{found - 1}"

@@ -1,9 +1,9 @@
-"""Captures of streams by a user, with PyTorch, CuPy or another library: their memory and lifetime.
+"""Stream captures of users (PyTorch, CuPy or another library): their memory and lifetime.
 
-The memory that recorded launches use must stay theirs for as long as the graph may be replayed.
-Each capture has a memory pool of its own. The driver reports when the graph and all copies of it
-are gone: a graph owns a *user object* with ``sem_post`` on a semaphore as its destructor. No code
-of Python runs in the driver's threads, and the pool is dropped when the next capture begins.
+Memory that recorded launches use must be kept as long as the graph may be replayed. Each capture
+has its own memory pool. The driver reports when the graph and all copies of it are gone: a graph
+owns a *user object* with ``sem_post`` on a semaphore as its destructor. No Python code runs in the
+driver's threads; the pool is dropped when the next capture begins.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from ....core.capture import refused
 from ...gpu.scratch import Scratch
 from .graphs import checked, runtime
 
-#: cudaErrorStreamCaptureImplicit: the legacy default stream waits for a stream that is captured.
+#: cudaErrorStreamCaptureImplicit: the legacy default stream would wait for a captured stream.
 IMPLICIT = 906
-#: Bytes of a semaphore of the C library; its own type has 32.
+#: Bytes for a semaphore of the C library; its own type has 32.
 _SEMAPHORE = 64
 
 
@@ -38,12 +38,12 @@ def _libc() -> ctypes.CDLL:
 
 
 class Lifetime:
-    """Tells whether a graph, or anything that was made of it, is still there.
+    """Detects whether a graph, or any copy of it, still exists.
 
     Parameters
     ----------
     graph : cudaGraph_t
-        A graph that is being captured.
+        A graph whose capture is in progress.
     """
 
     def __init__(self, graph: Any) -> None:
@@ -61,7 +61,7 @@ class Lifetime:
         checked(cuda.cudaGraphRetainUserObject(graph, made, 1, int(move)))
 
     def has_ended(self) -> bool:
-        """Return whether the graph is gone; after it was, do not ask again."""
+        """Return whether the graph is gone; do not call this again after it returned True."""
         if _libc().sem_trywait(self._semaphore) != 0:
             return False
         _libc().free(self._semaphore)
@@ -69,14 +69,14 @@ class Lifetime:
 
 
 class Capture:
-    """Memory for the work of one capture, and the objects that must live as long.
+    """Memory for the work of one capture, and objects to keep alive with it.
 
     Parameters
     ----------
     cuda : module
         ``cupy.cuda``.
     lifetime : Lifetime
-        Of the graph.
+        The lifetime of the graph.
     """
 
     def __init__(self, cuda: Any, lifetime: Lifetime) -> None:
@@ -90,12 +90,12 @@ class Capture:
         return self._scratch.setdefault(stream, Scratch())
 
     def keep(self, thing: object) -> None:
-        """Hold an object for as long as the graph lives."""
+        """Keep an object alive as long as the graph exists."""
         self._kept[id(thing)] = thing
 
 
 class Captures:
-    """The captures of one device that may still be replayed.
+    """The captures on one device that may still be replayed.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ class Captures:
         self._known: dict[int, Capture] = {}
 
     def of(self, stream: int) -> Capture:
-        """Return the capture that a stream is a part of at present."""
+        """Return the capture that a stream currently belongs to."""
         _, number, graph, *_ = checked(runtime().cudaStreamGetCaptureInfo(stream))
         with self._lock:
             found = self._known.get(int(number))
@@ -128,7 +128,7 @@ class Captures:
 def allowing_allocations() -> Iterator[None]:
     """Let this thread allocate memory and load kernels while a stream is captured.
 
-    PyTorch captures in the mode that forbids both. Neither is recorded, nor waits for the capture.
+    PyTorch's capture mode forbids both. Neither is recorded, and neither waits for the capture.
     """
     cuda = runtime()
     relaxed = cuda.cudaStreamCaptureMode.cudaStreamCaptureModeRelaxed
@@ -140,10 +140,11 @@ def allowing_allocations() -> Iterator[None]:
 
 
 class CapturedStream:
-    """Finds the stream that this thread's work is captured from, if there is one.
+    """Finds the captured stream that records this thread's work, if there is one.
 
-    That is CuPy's current stream. Within ``torch.cuda.graph``, which uses a stream unknown to CuPy,
-    it is PyTorch's current one: work would otherwise run at once, and the graph would lack it.
+    This is CuPy's current stream. Within ``torch.cuda.graph``, which uses a stream unknown to CuPy,
+    it is PyTorch's current stream: otherwise, work would run immediately and be missing from the
+    graph.
 
     Parameters
     ----------
@@ -167,7 +168,7 @@ class CapturedStream:
         ------
         CaptureRefused
             If work on CuPy's current stream, the legacy default stream, would break the capture of
-            another one, or if an error has ended the capture.
+            another stream, or if an error has ended the capture.
         """
         stream = self._current().ptr
         try:
@@ -191,7 +192,7 @@ class CapturedStream:
         return int(other) if other != stream and self._is_capturing(other) else None
 
     def _find_torchs(self) -> Callable[[int], int] | None:
-        """Return the function that gives PyTorch's current stream, once PyTorch uses the GPU."""
+        """Return the function that returns PyTorch's current stream, once PyTorch uses the GPU."""
         torch = sys.modules.get("torch")
         cuda = getattr(torch, "cuda", None)
         if torch is not None and cuda is not None and cuda.is_initialized():

@@ -1,6 +1,6 @@
-"""Kernel text to machine code: NVRTC, with its results in the wheel and on disk.
+"""Compile kernel text to machine code with NVRTC; results come from the wheel or the disk cache.
 
-Nothing here needs a GPU or a driver, so that every source is compiled where there is none.
+This module needs neither a GPU nor a driver, so it can compile every source on any machine.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from ....core.errors import ExecutorUnavailable, KernelCompileError
 from ....core.kernel_text import without_comments
 from .archive import shipped, shipped_as
 
-#: C++17 is the version that the other three compilers support too. Sums have a fixed order: no fast
-#: math.
+#: C++17 is the version that the other three compilers support too. No fast math: sums have a fixed
+#: order.
 OPTIONS = ("-std=c++17", "--extra-device-vectorization")
 
 
@@ -50,16 +50,16 @@ def compile_source(source: str, architecture: str, name: str = "wollemi") -> byt
     Parameters
     ----------
     source : str
-        CUDA C++ with no include that is not in it.
+        CUDA C++ without unresolved includes.
     architecture : str
-        ``sm_90``.
+        The target, such as ``sm_90``.
     name : str
         The name of the source in error messages.
 
     Raises
     ------
     KernelCompileError
-        With the compiler's log.
+        If compilation fails; the message contains the compiler's log.
     """
     nvrtc = _nvrtc()
 
@@ -87,35 +87,35 @@ def compile_source(source: str, architecture: str, name: str = "wollemi") -> byt
         nvrtc.nvrtcDestroyProgram(program)
 
 
-#: Results of NVRTC, on disk.
+#: Disk cache of NVRTC's results.
 CUBINS = CodeCache("cuda", ".cubin")
 
 
 class CubinPlace(NamedTuple):
-    """Where a cubin lies: in the wheel's archive, or in a file of the cache."""
+    """The location of a cubin: the wheel's archive, or a file of the cache."""
 
-    #: The key of the archive, or the name of the file.
+    #: The key in the archive, or the name of the file.
     name: str
-    #: The checksum of the file's cubin; "" for the archive.
+    #: The checksum of the cubin in the file; "" for the archive.
     checksum: str
 
     @property
     def of_compiler(self) -> bool:
-        """Whether it was compiled here, by the NVRTC that was installed then."""
+        """Whether this machine's NVRTC compiled the cubin."""
         return bool(self.checksum)
 
 
 def cached_cubin(source: str, architecture: str, name: str = "wollemi") -> bytes:
-    """Return the cubin of a source: from the wheel, from the disk, or else compiled.
+    """Return the cubin of a source from the wheel or the disk cache, or compile it.
 
-    It is found by a hash of everything that it depends on. NVRTC is loaded if the wheel does not
-    have it.
+    A hash of everything that the cubin depends on identifies it. NVRTC is loaded if the wheel lacks
+    the cubin.
     """
     return placed_cubin(source, architecture, name)[0]
 
 
 def placed_cubin(source: str, architecture: str, name: str) -> tuple[bytes, CubinPlace]:
-    """Return the cubin of a source as :func:`cached_cubin` does, and where it lies."""
+    """Return the cubin of a source, as :func:`cached_cubin` does, and its location."""
     found = shipped(source, architecture, OPTIONS)
     if found is not None:
         return found[1], CubinPlace(found[0], "")
@@ -125,14 +125,14 @@ def placed_cubin(source: str, architecture: str, name: str) -> tuple[bytes, Cubi
 
 
 def cubin_at(place: CubinPlace, architecture: str) -> bytes | None:
-    """Return the cubin of a place, or None if it is not there any more."""
+    """Return the cubin at a location, or None if it no longer exists."""
     if not place.of_compiler:
         return shipped_as(place.name, architecture)
     return CUBINS.load_file(place.name, place.checksum)
 
 
 def kept_cubin(source: str, architecture: str, name: str = "wollemi") -> bytes:
-    """Return the cubin of a source from the disk, compiling it if it is not there."""
+    """Return the cubin of a source from the disk cache; compile it if it is missing."""
     return CUBINS.get(
         _key_on_disk(source, architecture), lambda: compile_source(source, architecture, name)
     )

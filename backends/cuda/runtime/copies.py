@@ -1,6 +1,6 @@
-"""Small arrays that lie side by side in a device's memory, copied at once.
+"""Copy small arrays that are adjacent in a device's memory with a single copy.
 
-A copy takes the host some 3 microseconds for any size, and a solve has a dozen of them.
+A copy of any small size costs the host some 3 microseconds, and a solve makes a dozen of them.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from .graphs import unused
 if TYPE_CHECKING:
     from .executor import CudaExecutor
 
-#: Addresses of arrays in a buffer are multiples of this number of bytes.
+#: Alignment, in bytes, of arrays in a buffer.
 ALIGNMENT = 16
 
-#: Bytes between two arrays of one piece of memory that are copied with them: no more than beginning
-#: another copy takes.
+#: Arrays in one piece of memory are copied together if the gap between them is at most this many
+#: bytes: copying the gap takes no longer than starting another copy.
 LARGEST_GAP = 1 << 14
 
 
 class CopiedSpan(NamedTuple):
-    """Bytes of a device that are copied at once, and where they go.
+    """A contiguous span of device memory to copy at once, and its destination.
 
     Attributes
     ----------
     source : int
-        Their address.
+        Address on the device.
     begin, end : int
-        The spans of host memory.
+        Bounds of the span in host memory.
     """
 
     source: int
@@ -48,7 +48,7 @@ class CopiedSpan(NamedTuple):
 
 
 def padded(sizes: Iterable[int]) -> list[int]:
-    """Return the offsets of buffers of these sizes if they follow each other, and the end of all.
+    """Return the offsets of aligned buffers of the given sizes, and the total size.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def padded(sizes: Iterable[int]) -> list[int]:
 def side_by_side(
     pairs: Iterable[tuple[Array, np.ndarray[Any, Any]]],
 ) -> Iterator[tuple[int, np.ndarray[Any, Any]]]:
-    """Yield addresses and the bytes to write there: adjacent arrays of one buffer together."""
+    """Yield addresses and bytes to write there; adjacent arrays of a buffer are combined."""
     given = list(pairs)
     for first, behind in _neighbours(given):
         sources = [source for _, source in given[first:behind]]
@@ -75,7 +75,7 @@ def side_by_side(
 def _neighbours(
     pairs: Sequence[tuple[Array, np.ndarray[Any, Any]]],
 ) -> Iterator[tuple[int, int]]:
-    """Yield the first and the number behind the last of arrays that lie side by side."""
+    """Yield the bounds of runs of arrays that are adjacent in memory."""
     first, end, memory = 0, 0, None
     for at, (target, source) in enumerate(pairs):
         place, of = int(target.data.ptr), target.data.mem
@@ -121,19 +121,19 @@ def spans_of(arrays: Sequence[Array]) -> tuple[list[int], list[CopiedSpan]]:
 
 
 class Staging(threading.local):
-    """Memory of the host that the device copies to without a detour, one piece for a thread."""
+    """Pinned host memory, one piece per thread, to which the device copies directly."""
 
     memory: Any = None
 
     def bytes(self, xp: Any, nbytes: int) -> HostArray:
-        """Return ``nbytes`` of it; the next call returns the same memory."""
+        """Return ``nbytes`` of the memory; the next call returns the same memory."""
         if self.memory is None or self.memory.mem.size < nbytes:
             self.memory = xp.cuda.alloc_pinned_memory(max(nbytes, 1 << 14))
         return np.frombuffer(self.memory, np.uint8, nbytes)
 
 
 class CudaTransfer(Transfer):
-    """Transfers with planned copies: addresses, and offsets in two buffers of host memory.
+    """Transfers with prepared copies: addresses, and offsets in two host buffers.
 
     CuPy's own copies take five times as long.
     """
@@ -162,7 +162,7 @@ class CudaTransfer(Transfer):
 
     @cached_property
     def writes(self) -> list[tuple[int, int, int]]:
-        """The copies of :attr:`host`: where to, where from, and how many bytes."""
+        """The copies of :attr:`host`: destination, source, and size in bytes."""
         host, found = self.host, []
         for first, behind in _neighbours(list(zip(self.written, host, strict=True))):
             begin, last = host[first].ctypes.data, host[behind - 1]
@@ -172,7 +172,7 @@ class CudaTransfer(Transfer):
 
     @cached_property
     def reads(self) -> tuple[list[CopiedSpan], list[tuple[tuple[int, ...], np.dtype[Any], int]]]:
-        """The copies to a buffer of the host; the shape, dtype and offset of each array in it."""
+        """The copies to a host buffer; the shape, dtype and offset of each array in it."""
         begins, spans = spans_of(self.arrays)
         return spans, [
             (tuple(a.shape), np.dtype(a.dtype), begin)
@@ -180,9 +180,9 @@ class CudaTransfer(Transfer):
         ]
 
     def write(self, *values: HostArray) -> None:
-        """Overwrite small arrays; adjacent ones of :meth:`allocate` are one copy.
+        """Overwrite small arrays; adjacent arrays of :meth:`allocate` need a single copy.
 
-        The driver copies its arguments: the arrays of the host may go at once.
+        The driver copies the host arrays, so they may be freed at once.
         """
         executor = self.executor
         executor.refuse_host(FROM_HOST)
@@ -200,11 +200,11 @@ class CudaTransfer(Transfer):
             runtime.memcpyAsync(target, place, joined.nbytes, runtime.memcpyHostToDevice, stream)
 
     def read(self) -> list[HostArray]:
-        """Return NumPy copies of the arrays, after the work that makes them."""
+        """Return NumPy copies of the arrays, after the work that computes them."""
         return [array.copy() for array in self.peek()]
 
     def peek(self) -> list[HostArray]:
-        """Return the arrays in memory that the next transfer of this thread overwrites."""
+        """Return the arrays in memory that the thread's next transfer overwrites."""
         executor = self.executor
         executor.refuse_host(TO_HOST)
         spans, parts = self.reads
@@ -229,7 +229,7 @@ class CudaTransfer(Transfer):
         return memory
 
     def ask(self) -> Callable[[], list[HostArray]]:
-        """Ask for NumPy copies of small arrays; return the function that waits for them."""
+        """Request NumPy copies of small arrays; return a function that waits for them."""
         executor = self.executor
         executor.refuse_host(TO_HOST)
         if unused.group_at_work or any(a.nbytes > later.LARGEST for a in self.arrays):

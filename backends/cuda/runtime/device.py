@@ -1,4 +1,4 @@
-"""An NVIDIA GPU: its properties, its compiler, and the driver's data on its kernels."""
+"""An NVIDIA GPU: its properties, its compiler, and the driver's information about kernels."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from .known import KnownCubins
 #: cudaDevAttrMemoryClockRate and cudaDevAttrGlobalMemoryBusWidth.
 _CLOCK, _WIDTH = 36, 37
 
-#: Modules that loops and graphs need; they take 70 ms to import.
+#: Modules that loops and graphs need; importing them takes 70 ms.
 _BINDINGS = ("cuda.bindings.driver", "cuda.bindings.runtime")
 
 
 def _attribute(number: int, ordinal: int) -> int:
-    """Return a fact of a device, 0 if its driver does not tell."""
+    """Return an attribute of a device, or 0 if its driver does not report it."""
     from cupy.cuda import runtime
 
     try:
@@ -38,25 +38,26 @@ class CudaDevice(GpuDevice):
 
     @property
     def capability(self) -> tuple[int, int]:
-        """The compute capability, ``(9, 0)``."""
+        """The compute capability, such as ``(9, 0)``."""
         return int(self.facts["major"]), int(self.facts["minor"])
 
     @property
     def architecture(self) -> str:
-        """The target of the compiler: ``sm_80``, or ``sm_90a`` with the instructions of Hopper."""
+        """The compiler's target: ``sm_80``, or ``sm_90a`` with Hopper's instructions."""
         return "sm_{}{}".format(*self.capability) + ("a" if self.capability == (9, 0) else "")
 
     @property
     def multiplies_tiles(self) -> bool:
-        """Whether it has tensor cores of double precision."""
+        """Whether the GPU has double-precision tensor cores."""
         return self.capability >= (8, 0)
 
     @cached_property
     def peak_bandwidth(self) -> float | None:
-        """Bytes per second that the memory could move by its clock and width; None if unknown.
+        """The theoretical memory bandwidth in bytes per second; None if unknown.
 
-        Rules that choose between algorithms use it instead of a measured bandwidth: the choice, and
-        with it the order of sums, is then the same in each process.
+        It follows from the memory clock and the bus width. Rules that choose between algorithms use
+        it instead of a measured bandwidth, so that the choice, and thereby the order of sums, is
+        the same in each process.
         """
         kilohertz, bits = (_attribute(number, self.ordinal) for number in (_CLOCK, _WIDTH))
         return 2e3 * kilohertz * bits / 8 if kilohertz and bits else None
@@ -67,7 +68,7 @@ class CudaDevice(GpuDevice):
         return {"compute_capability": self.capability}
 
     def meeting_program(self, operation: Operation, value: str, index: str) -> Program:
-        """Return the program of a map operation with sums over GPUs that are peers."""
+        """Return the program of a map operation with sums over peer GPUs."""
         return (
             wrappers.map_symbol(operation, value, index, "meeting"),
             partial(self._meeting_text, operation, value, index),
@@ -83,11 +84,11 @@ class CudaDevice(GpuDevice):
         )
 
     def resident(self, blocks: int) -> dict[str, object]:
-        """Bound the registers of a work-item."""
+        """Return the definition that bounds registers for ``blocks`` resident blocks."""
         return {"WL_BLOCKS_EACH": blocks} if blocks else {}
 
     def compile(self, source: str, name: str) -> bytes:
-        """Compile a program with NVRTC, or find it on disk."""
+        """Compile a program with NVRTC, or read it from the disk cache."""
         return cached_cubin(source, self.architecture, name)
 
     @cached_property
@@ -95,15 +96,15 @@ class CudaDevice(GpuDevice):
         return KnownCubins(self.architecture)
 
     def code_of(self, program: ProgramText, name: str) -> bytes:
-        """Return the cubin of a program, by its digest if an earlier process noted it."""
+        """Return the cubin of a program, by its digest if an earlier process recorded it."""
         return self._known.get(program, name)
 
     def is_at_hand(self, program: ProgramText) -> bool:
-        """Return whether the cubin of a program need not be compiled."""
+        """Return whether the cubin of a program exists, so that nothing must be compiled."""
         return self._known.has(program)
 
     def load(self, code: bytes) -> Any:
-        """Return a program as a module."""
+        """Return the module that contains a compiled program."""
         from cupy.cuda.function import Module
 
         module = Module()
@@ -111,7 +112,7 @@ class CudaDevice(GpuDevice):
         return module
 
     def holds_cluster(self, function: Any, blocks: int, block: int, shared: int = 0) -> bool:
-        """Return whether a cluster of ``blocks`` blocks fits, and let the kernel be one."""
+        """Return whether a cluster of ``blocks`` blocks fits; if so, let the kernel use it."""
         from cuda.bindings import driver
 
         handle = driver.CUfunction(function.ptr)
@@ -133,7 +134,7 @@ class CudaDevice(GpuDevice):
         return int(result) == 0 and int(clusters) > 0
 
     def resident_blocks(self, function: Any, block: int) -> int:
-        """Return how many blocks of a kernel the device holds at once."""
+        """Return the number of a kernel's blocks that the device can hold at once."""
         found = self._resident.get((function.ptr, block))
         if found is None:
             from cuda.bindings import driver
@@ -147,7 +148,7 @@ class CudaDevice(GpuDevice):
         return found
 
     def allow_shared(self, function: Any, nbytes: int) -> None:
-        """Let a kernel have that much shared memory, beyond the 48 KB of every one."""
+        """Permit a kernel to use ``nbytes`` of shared memory, beyond the default of 48 KB."""
         from cuda.bindings import driver
 
         if self._shared.get(function.ptr, 0) < nbytes:
@@ -160,7 +161,7 @@ class CudaDevice(GpuDevice):
             self._shared[function.ptr] = nbytes
 
     def begin(self) -> None:
-        """Make the context of this process, unless the thread has one, and import meanwhile."""
+        """Create the context of this process if needed, and import modules meanwhile."""
         from cupy.cuda import driver, runtime
 
         if not driver.ctxGetCurrent():
@@ -170,7 +171,7 @@ class CudaDevice(GpuDevice):
 
 @cache
 def device(ordinal: int) -> CudaDevice:
-    """Return the device of that number, one object per process."""
+    """Return the device with this number; there is one object per process."""
     made = CudaDevice(ordinal)
     made.begin()
     return made

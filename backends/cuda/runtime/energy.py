@@ -8,13 +8,13 @@ from typing import Any
 
 from ....core.energy import EnergyCounter
 
-#: The library that the driver brings.
+#: The library, which the driver installs.
 LIBRARY = "libnvidia-ml.so.1"
 
 
 @cache
 def nvml() -> Any | None:
-    """Return the library, initialized; None if it does not load."""
+    """Return the initialized library, or None if it does not load."""
     try:
         library = ctypes.CDLL(LIBRARY)
     except OSError:
@@ -23,14 +23,14 @@ def nvml() -> Any | None:
 
 
 def counter_of(pci_bus_id: str, library: Any | None = None) -> EnergyCounter | None:
-    """Return the counter of a GPU, or None if it has none.
+    """Return the energy counter of a GPU, or None if it has none.
 
     Parameters
     ----------
     pci_bus_id : str
-        Where the GPU is, ``0000:1B:00.0``: NVML numbers GPUs in another order than CUDA.
+        The GPU's bus address, ``0000:1B:00.0``: NVML's numbering of GPUs differs from CUDA's.
     library : object, optional
-        NVML.
+        NVML; loaded by default.
     """
     library = library or nvml()
     if library is None:

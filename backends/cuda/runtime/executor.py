@@ -41,7 +41,7 @@ R = TypeVar("R")
 
 _KDLCUDA, _KDLCUDA_MANAGED = 2, 13
 
-#: Iterations of a group between two looks for Ctrl-C, for which the members' hosts meet.
+#: Iterations between two checks for Ctrl-C in a group; the members' hosts synchronize for a check.
 BETWEEN_CHECKS = 128
 
 
@@ -61,7 +61,7 @@ class _Uncaptured:
 
 
 class Played:
-    """Operations as a graph: one launch for all of their kernels."""
+    """Operations recorded as a graph: one launch for all of their kernels."""
 
     def __init__(self, executor: CudaExecutor, replay: Replay) -> None:
         self.executor, self.scratch = executor, Scratch()
@@ -83,7 +83,7 @@ class Played:
                 replay.body()
             finally:
                 self.graph = stream.end_capture()
-        # Not at exit: CUDA is gone by then.
+        # Not at exit: CUDA is already shut down then.
         weakref.finalize(self, unused.keep, self.graph, memory.pool).atexit = False
 
     def run(self) -> None:
@@ -95,14 +95,14 @@ class Played:
 class CudaExecutor(GpuExecutor):
     """An NVIDIA GPU.
 
-    Arrays are ``cupy.ndarray``, from CuPy's memory pool. Kernels go to CuPy's current stream;
-    ``with executor:`` makes the device current and gives the block a stream of its own. This stream
+    Arrays are ``cupy.ndarray`` from CuPy's memory pool. Kernels run on CuPy's current stream.
+    ``with executor:`` makes the device current and uses a separate stream in the block. This stream
     waits for earlier submissions, and later submissions wait for it.
 
     Parameters
     ----------
     device : int
-        Its number, from 0.
+        The number of the GPU, from 0.
 
     Notes
     -----
@@ -132,18 +132,18 @@ class CudaExecutor(GpuExecutor):
 
     @cached_property
     def device(self) -> CudaDevice:
-        """Facts and loaded kernels of the GPU."""
+        """The GPU's properties and loaded kernels."""
         return device(self.ordinal)
 
     # ---- captures of users
 
     @cached_property
     def _captured(self) -> CapturedStream:
-        """The look for captures, which all work begins with: the device makes its context first."""
+        """The detector of captures, with which all work begins; creates the context first."""
         return CapturedStream(self.xp.cuda, self.device.ordinal)
 
     def submit(self, name: str, kept: object, function: Callable[[*Ts], R], *operands: *Ts) -> R:
-        """Call ``function(*operands)``; a capture of the current stream records its launches."""
+        """Call ``function(*operands)``; if the current stream is captured, record its launches."""
         mine = self._mine
         if mine.capture is not None:
             return function(*operands)
@@ -167,10 +167,11 @@ class CudaExecutor(GpuExecutor):
                 mine.capture = None
 
     def _rehearse(self, kept: Any, function: Callable[..., Any], arguments: Any) -> None:
-        """Find out before anything is recorded whether a first call has made all that is kept.
+        """Determine before recording whether a first call has already made all cached data.
 
-        An operator may be several operations: they are written down, and none of them is launched.
-        Of one with a user's function, which would be called, the matrices are asked alone.
+        An operator may consist of several operations: they are recorded without launching any of
+        them. For an operator with a user's function, which would be called, only its matrices are
+        checked.
         """
         if getattr(kept, "resident", True):
             for call in record(self, lambda: function(*arguments)):
@@ -185,12 +186,12 @@ class CudaExecutor(GpuExecutor):
             prepare_parts(kept)
 
     def refuse_capture(self, reason: str) -> None:
-        """Raise CaptureRefused if work is captured that belongs to no call that can be recorded."""
+        """Raise CaptureRefused if captured work does not belong to a call that can be recorded."""
         if self._mine.capture is None and self._captured.find() is not None:
             raise refused(reason)
 
     def refuse_host(self, reason: str) -> None:
-        """Raise CaptureRefused if work is captured: the host does not take part in a replay."""
+        """Raise CaptureRefused if work is captured: the host cannot take part in a replay."""
         capture = self._mine.capture
         if capture is OWN or capture is FREE:
             return
@@ -202,19 +203,19 @@ class CudaExecutor(GpuExecutor):
         return self._captured.find() is not None
 
     def uncaptured(self) -> AbstractContextManager[None]:
-        """Look for captures once, at the start of a block in which none can begin or end."""
+        """Check for captures once, at the start of a block in which none can begin or end."""
         mine = self._mine
         if mine.capture is not None or self._captured.find() is not None:
             return nullcontext()
         return _Uncaptured(mine)
 
     def takes_function(self, operator: LinearOperator) -> bool:
-        """Return whether loops hold the function of an operator; it is recorded once to find out.
+        """Return whether loops can contain an operator's function, by recording it once.
 
         Raises
         ------
         InvalidArgument
-            If the function cannot be recorded, or a replay gives other results than a call.
+            If the function cannot be recorded, or if a replay differs from a call.
         """
         if operator.partition is not None:
             return False
@@ -228,17 +229,17 @@ class CudaExecutor(GpuExecutor):
 
     @property
     def captures_nothing(self) -> bool:
-        """Whether this thread has looked for captures, and none has begun."""
+        """Whether this thread has checked for captures and found none."""
         return self._mine.capture is FREE
 
     @property
     def makes_graph(self) -> bool:
-        """Whether this thread captures a graph of this package."""
+        """Whether this thread is capturing one of this package's graphs."""
         return self._mine.capture is OWN
 
     @contextmanager
     def own_capture(self) -> Iterator[None]:
-        """Let launches within belong to a graph that this package makes."""
+        """Let launches in this block belong to a graph that this package makes."""
         before, self._mine.capture = self._mine.capture, OWN
         try:
             with unused.kept_while_capturing():
@@ -247,21 +248,21 @@ class CudaExecutor(GpuExecutor):
             self._mine.capture = before
 
     def _give_back(self, work: str, function: Callable[..., object], operands: Any) -> None:
-        """Wait for the end of captures of this package and of work of groups."""
+        """Release resources, waiting until this package's captures and groups' work have ended."""
         unused.add(self._free, work, function, operands)
 
     def _free(self, work: str, function: Callable[..., object], operands: Any) -> None:
         try:
             self.refuse_host("")
-        except CaptureRefused:  # of a user: the next resource that is dropped tries again
+        except CaptureRefused:  # a user is capturing: the next dropped resource tries again
             unused.postpone(self._free, work, function, operands)
         else:
             self._guarded(work, 0, function, *operands)
 
     def scratch(self, nbytes: int, counters: int = 1) -> tuple[int, int]:
-        """Return the addresses of scratch memory and of counters, for the next launch.
+        """Return the addresses of scratch memory and of counters for the next launch.
 
-        Repeated launches ask without :meth:`submit`, so that the stream is looked at.
+        Repeated launches call this without :meth:`submit`, so it checks the stream.
         """
         mine = self._mine
         if mine.scratch is None and mine.capture is None:
@@ -274,7 +275,7 @@ class CudaExecutor(GpuExecutor):
         return super().scratch(nbytes, counters)
 
     def _scratch_of_stream(self) -> Scratch:
-        """Return the memory that the launches on a stream share; a capture has its own."""
+        """Return the scratch memory shared by a stream's launches; a capture has its own."""
         capture = self._mine.capture
         if capture is None or capture is OWN or capture is FREE:
             return super()._scratch_of_stream()
@@ -283,18 +284,18 @@ class CudaExecutor(GpuExecutor):
 
     @property
     def making_program(self) -> bool:
-        """Whether launches are recorded, where CuPy refuses to call the vendor's libraries."""
+        """Whether launches are being recorded; CuPy then refuses to call the vendor's libraries."""
         return super().making_program or self._mine.capture not in (None, FREE)
 
     @property
     def observed(self) -> bool:
-        """Whether iterations run operation by operation: for a profiler, or for links of hosts."""
+        """Whether iterations run one operation at a time: for a profiler, or for links of hosts."""
         return super().observed or (self.links is not None and not self.links.on_device)
 
     def link(
         self, members: list[Executor], stage: Any, kind: str | None = None
     ) -> Sequence[Links] | None:
-        """Return links by peer access or by NCCL, if every member has a GPU of its own."""
+        """Return links by peer access or NCCL if every member has its own GPU, else None."""
         from ..peers import links as peers
 
         makers = {"peer": peers.linked, "nccl": nccl.linked}
@@ -309,9 +310,9 @@ class CudaExecutor(GpuExecutor):
         return counter_of(self.device.handle.pci_bus_id)
 
     def link_ranks(self, host: RankLinks) -> Links | None:
-        """Return links with the GPUs of other processes, if every rank has its own.
+        """Return links to the GPUs of other processes if every rank has its own GPU, else None.
 
-        Ranks of one host use each other's memory, others NCCL.
+        Ranks on one host access each other's memory; other ranks use NCCL.
         """
         from ..peers.ranks import joined_by_memory
 
@@ -319,7 +320,7 @@ class CudaExecutor(GpuExecutor):
         return None if found is None else joined_by_memory(found)
 
     def drive(self, iteration: Iteration, limit: int) -> None:
-        """Run ``iteration`` on the device; a group looks for Ctrl-C now and then."""
+        """Run ``iteration`` on the device; a group periodically checks for Ctrl-C."""
         if self.links is None or self.observed or not iteration.resident:
             super().drive(iteration, limit)
             return
@@ -336,11 +337,11 @@ class CudaExecutor(GpuExecutor):
             self.links.check()
 
     def play(self, replay: Replay) -> None:
-        """Run a replay without a loop of its own, from the third time on as a graph."""
+        """Run a replay outside of a loop; from the third time on, run it as a graph."""
         if not replay.resident or self.observed:
             replay.body()
         elif replay.program is None or replay.program is False:
-            # The first time there are plans to be made, and a single solve plays one twice.
+            # The first run makes plans; a single solve runs a replay only twice.
             replay.body()
             replay.program = replay.program is False
         else:
@@ -357,9 +358,9 @@ class CudaExecutor(GpuExecutor):
             self.links.graph_runs = True
 
     def drive_cycles(self, cycles: Cycles, limit: int) -> bool:
-        """Run whole cycles as one graph until a column stops, or ``limit`` times.
+        """Run whole restart cycles as one graph until a column stops, at most ``limit`` times.
 
-        A group looks for Ctrl-C now and then.
+        A group periodically checks for Ctrl-C.
         """
         if not cycles.resident or self.observed:
             return False
@@ -370,7 +371,7 @@ class CudaExecutor(GpuExecutor):
 
                 cycles.program = Restarts(self, cycles)
                 if links is not None:
-                    links.all(None)  # no member launches while another one makes its graph
+                    links.all(None)  # no member launches while another one builds its graph
             if links is None:
                 cycles.program.run(limit)
                 return True
@@ -388,10 +389,10 @@ class CudaExecutor(GpuExecutor):
         return True
 
     def from_host(self, array: np.ndarray[Any, Any]) -> Array:
-        """Return a copy of a NumPy array here; while a group is at work no memory is pinned.
+        """Copy a NumPy array to this device; while a group is at work, no memory is pinned.
 
-        Pinning memory waits for all devices of the process, so for collective operations that
-        other members have begun and that this one is still to launch.
+        Pinning memory waits for all devices of the process. It would wait for collective operations
+        that other members have begun and that this member has yet to launch.
         """
         if not unused.group_at_work:
             return super().from_host(array)
@@ -404,7 +405,7 @@ class CudaExecutor(GpuExecutor):
             return made
 
     def brought(self, source: Executor, array: Array) -> Array:
-        """Return an array of another executor here; another GPU of the process sends a copy."""
+        """Copy an array of another executor to this one; GPUs of the process copy directly."""
         near = not isinstance(source, CudaExecutor) or source.ordinal == self.ordinal
         if near or not array.flags.c_contiguous:
             return super().brought(source, array)
@@ -417,7 +418,7 @@ class CudaExecutor(GpuExecutor):
                 runtime.memcpyAsync(
                     made.data.ptr, array.data.ptr, made.nbytes, runtime.memcpyDefault, stream.ptr
                 )
-                stream.synchronize()  # the owner may free the array from now on
+                stream.synchronize()  # the owner may free the array afterwards
             return made
 
     def copy_into(self, target: Array, source: Array | np.ndarray[Any, Any]) -> None:
@@ -425,14 +426,14 @@ class CudaExecutor(GpuExecutor):
         plain = not isinstance(source, np.ndarray) and target.dtype == source.dtype
         if plain and target.flags.c_contiguous and source.flags.c_contiguous:
             self.refuse_capture(COPIES)
-            # an assignment launches a kernel and takes three times as long
+            # an assignment would launch a kernel and take three times as long
             copied = target.data.copy_from_device_async
             self._guarded("copy", 0, copied, source.data, target.nbytes)
         else:
             super().copy_into(target, source)
 
     def copy(self, array: Array) -> Array:
-        """Return a C-contiguous copy; CuPy's own function takes the host five times as long."""
+        """Return a C-contiguous copy; CuPy's own function costs the host five times as long."""
         made = self.allocate(array.shape, array.dtype)
         if made.size:
             self.copy_into(made, array)
@@ -444,19 +445,19 @@ class CudaExecutor(GpuExecutor):
 
     @property
     def user_capture(self) -> Capture | None:
-        """The capture of a user that this thread's work is recorded in, or None."""
+        """The user's capture that records this thread's work, or None."""
         capture = self._mine.capture
         return None if capture is OWN or capture is FREE else capture
 
     def recordable_loop(self, iteration: Iteration) -> RecordableLoop:
-        """Return a loop that a graph of the user may hold, as a conditional node."""
+        """Return a loop that a user's graph can contain, as a conditional node."""
         from ..loop.captured import CapturableLoop
 
         with self._here("a solver's loop"):
             return CapturableLoop(self, iteration)
 
     def make_program(self, iteration: Iteration) -> Any:
-        """Return one kernel for everything, or a graph with a condition that the device sets."""
+        """Return one persistent kernel, or a graph with a condition that the device sets."""
         from ..loop.loop import make_program
 
         return make_program(self, self.record(iteration.body), iteration.status)

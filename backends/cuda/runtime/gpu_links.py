@@ -1,4 +1,4 @@
-"""The common part of links between the GPUs of one process, for all transports."""
+"""The common part of links between GPUs, for all transports."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from ....core.executor import Array, Executor
 from ....core.links import Links, Move
 from .graphs import unused
 
-#: The kinds of totals, as the kernels of all transports number them.
+#: Codes of the kinds of totals, as the kernels of all transports number them.
 KINDS = {"sum": 0, "largest": 1, "norm": 2}
 
 
 class DeviceLinks(Links):
-    """The part of links that is work on the stream of a GPU, for all transports.
+    """The part of links that works on a GPU's stream, for all transports.
 
     Attributes
     ----------
     gpu : Executor
-        The member's GPU, as an executor that is alone.
+        The member's GPU, as a single executor.
     """
 
     on_device = True
@@ -31,7 +31,7 @@ class DeviceLinks(Links):
 
     @abstractmethod
     def _total(self, array: Array, kind: int) -> None:
-        """Replace a real array by the total of a kind over all members, in the order of ranks."""
+        """Replace a real array by a total over all members, in the order of ranks."""
 
     def sum(self, array: Array) -> None:
         """Replace a real array by the sum of the arrays of all members, in the order of ranks."""
@@ -42,12 +42,12 @@ class DeviceLinks(Links):
         self._total(array, KINDS["largest"])
 
     def norm(self, array: Array) -> None:
-        """Replace a real array by the root of the sum of the squares."""
+        """Replace a real array by the root of the sum of the squares over all members."""
         self._total(array, KINDS["norm"])
 
     @property
     def capturing(self) -> bool:
-        """Whether launches become part of a graph."""
+        """Whether launches are being recorded in a graph."""
         if self.gpu.captures_nothing:
             return False
         return bool(self.gpu.xp.cuda.get_current_stream().is_capturing())
@@ -55,17 +55,17 @@ class DeviceLinks(Links):
     def complete(self, stream: Any = None) -> None:
         """Wait for a kernel that waits for other members, unless it became part of a graph.
 
-        CUDA may wait for the device when memory is allocated or a kernel is loaded, with a lock
-        held that another member needs before it can launch its part.
+        CUDA may wait for the device when memory is allocated or a kernel is loaded; meanwhile it
+        holds a lock that another member needs to launch its part.
         """
         if not self.capturing:
             (stream or self.gpu.xp.cuda.get_current_stream()).synchronize()
 
 
 class GpuLinks(DeviceLinks, ThreadLinks):
-    """The links of a member that has a GPU of its own, and is a thread.
+    """The links of a member that is a thread with its own GPU.
 
-    Messages of the hosts go through the threads' meetings, as for other members.
+    Messages of the hosts go through the threads' barriers, as for other members.
     """
 
     def __init__(self, stage: Stage, executor: Executor, rank: int) -> None:
@@ -76,7 +76,7 @@ class GpuLinks(DeviceLinks, ThreadLinks):
         """Copy parts of arrays from the memory of the other members."""
         cuda, here = self.gpu.xp.cuda, self.gpu.ordinal
         stream = cuda.get_current_stream()
-        stream.synchronize()  # others read the arrays now
+        stream.synchronize()  # other members read the arrays next
         mine = [(move.arrays, {rank: begin for rank, begin, _ in move.sends}) for move in moves]
         told = self.all((here, mine))
         found = []
@@ -97,17 +97,17 @@ class GpuLinks(DeviceLinks, ThreadLinks):
                         (end - begin) * size, stream.ptr,
                     )  # fmt: skip
         stream.synchronize()
-        self.all(None)  # their owners may free the arrays now
+        self.all(None)  # afterwards, the owners may free the arrays
         return found
 
     # ---- programs
 
     def begin_program(self) -> None:
-        """Begin in step with the other members; no graph is destroyed before the end."""
+        """Synchronize the start with all members; no graph is destroyed before the end."""
         super().begin_program()
         unused.begin_member()
 
     def end_program(self, ended: bool) -> None:
-        """Let memory without an owner be given back, unless a member is still at work."""
+        """Allow resources without an owner to be released, unless a member is still at work."""
         unused.end_member(ended)
         super().end_program(ended)

@@ -1,4 +1,4 @@
-"""CUDA graphs with kernels that decide on the device how often parts of the graph run."""
+"""CUDA graphs with parts that are repeated while a condition set on the device holds."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def runtime() -> Any:
 
 
 def checked(result: tuple[Any, ...]) -> Any:
-    """Return the results of a call of the runtime without its code, or raise DeviceError."""
+    """Return the results of a runtime call without its error code, or raise DeviceError."""
     if int(result[0]) != 0:
         _, text = runtime().cudaGetErrorString(result[0])
         raise DeviceError(f"{result[0].name}: {text.decode() if text else ''}")
@@ -33,7 +33,7 @@ def checked(result: tuple[Any, ...]) -> Any:
 
 
 class OwnMemory:
-    """Memory allocated while a graph is captured: its launches keep the addresses.
+    """Memory allocated while a graph is captured, kept because its launches contain the addresses.
 
     Parameters
     ----------
@@ -46,43 +46,44 @@ class OwnMemory:
         self.pool: Any = None
 
     def used(self) -> AbstractContextManager[None]:
-        """Return a context in which arrays come from this memory, in this thread."""
+        """Return a context in which this thread allocates arrays from this memory."""
         self.pool = self.pool or self._cuda.MemoryPool()
         found: AbstractContextManager[None] = self._cuda.using_allocator(self.pool.malloc)
         return found
 
 
 class _Unused:
-    """Resources to return to CUDA once no group of GPUs is at work, and nothing is captured.
+    """Resources to release once no group of GPUs is at work and nothing is captured.
 
     CUDA may wait for all devices before it destroys a graph or frees memory. While a group is at
-    work, a device may wait for a collective operation that this very thread is about to launch for
-    its own member. A capture is invalid after a call that waits for the device, and destructors of
-    cuDSS wait. Resources dropped meanwhile are kept until the group or the capture is done, and the
-    garbage collector rests: it would run the destructors of other libraries in any thread.
+    work, a device may wait for a collective operation that this same thread has yet to launch for
+    its own member. A call that waits for the device also invalidates a capture, and destructors of
+    cuDSS wait. Therefore, resources that are dropped meanwhile are kept until the group or the
+    capture has finished, and the garbage collector is disabled: it would run destructors of other
+    libraries in any thread.
     """
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()  # the garbage collector may run while it is held
-        self._members = 0  # of groups at work
-        self._captures = 0  # of this package, in all threads
+        self._lock = threading.RLock()  # the garbage collector may run inside
+        self._members = 0  # members of groups at work
+        self._captures = 0  # this package's captures, in all threads
         self._lost = 0  # members that never reached the end of a program
         self._collects = False
         self._kept: list[tuple[Callable[..., Any], tuple[Any, ...]]] = []
 
     @property
     def group_at_work(self) -> bool:
-        """Whether a device may wait for a launch of another thread."""
+        """Whether a device may be waiting for a launch of another thread."""
         return self._members > 0
 
     def begin_member(self) -> None:
-        """Give nothing back until the member that begins to work has ended."""
+        """Release nothing until the member that starts work has ended."""
         with self._lock:
             self._stop_collecting()
             self._members += 1
 
     def end_member(self, ended: bool) -> None:
-        """Free the kept resources after the last member; never if a member did not end."""
+        """Release the kept resources after the last member; never if a member did not end."""
         with self._lock:
             self._members -= 1
             self._lost += not ended
@@ -91,7 +92,7 @@ class _Unused:
 
     @contextmanager
     def kept_while_capturing(self) -> Iterator[None]:
-        """Give nothing back in a block that captures."""
+        """Release nothing during a block that captures."""
         with self._lock:
             self._stop_collecting()
             self._captures += 1
@@ -113,16 +114,16 @@ class _Unused:
             gc.enable()
 
     def add(self, release: Callable[[*Ts], object], *objects: *Ts) -> None:
-        """Call ``release(*objects)``, now or when no group is at work and nothing is captured."""
+        """Call ``release(*objects)``, now or once no group is at work and nothing is captured."""
         self.postpone(release, *objects)
         self._release()
 
     def keep(self, *things: Any) -> None:
-        """Let go of objects, now or when no group is at work and nothing is captured."""
+        """Drop objects, now or once no group is at work and nothing is captured."""
         self.add(_nothing, *things)
 
     def postpone(self, release: Callable[[*Ts], object], *objects: *Ts) -> None:
-        """Call ``release(*objects)`` when other resources are given back."""
+        """Call ``release(*objects)`` when the next resources are released."""
         self._kept.append((release, objects))
 
     def _release(self) -> None:
@@ -134,7 +135,7 @@ class _Unused:
                 while waiting:
                     release, arguments = waiting.pop()
                     release(*arguments)
-            finally:  # an error of one must not lose the others
+            finally:  # an error of one release must not skip the others
                 self._kept += waiting
 
 
@@ -146,9 +147,9 @@ unused = _Unused()
 
 
 class GraphBuilder:
-    """A graph with successive parts, some of them repeated while a condition holds.
+    """Builds a graph from successive parts, some of which are repeated while a condition holds.
 
-    Parts are captured: they launch kernels as usual, on the stream that is current then.
+    Parts are captured: they launch kernels as usual, on the current stream of the capture.
     """
 
     def __init__(self, executor: CudaExecutor) -> None:
@@ -156,14 +157,14 @@ class GraphBuilder:
         self._runtime = runtime()
         self._executable: Any = None
         self._whole = checked(self._runtime.cudaGraphCreate(0))
-        # The graph of the next part, and the nodes that precede it.
+        # The graph of the next part, and the nodes on which that part depends.
         self._graph, self._after = self._whole, list[Any]()
         self._stream = executor.xp.cuda.Stream(non_blocking=True)
         self._memory = OwnMemory(executor.xp.cuda)
-        self._within = False  # inside an incomplete WHILE node
+        self._within = False  # inside an unfinished WHILE node
 
     def condition(self) -> Any:
-        """Return a condition for :meth:`repeat`, false until a kernel sets it."""
+        """Return a condition for :meth:`repeat`; it is false until a kernel sets it."""
         return checked(self._runtime.cudaGraphConditionalHandleCreate(self._graph, 0, 1))
 
     def part(self, launches: Any) -> None:
@@ -171,7 +172,7 @@ class GraphBuilder:
         runtime, after = self._runtime, self._after
         mode = runtime.cudaStreamCaptureMode.cudaStreamCaptureModeRelaxed
         pointer = self._stream.ptr
-        with unused.kept_while_capturing():  # until the stream itself is captured no more
+        with unused.kept_while_capturing():  # until the stream's capture has ended
             checked(
                 runtime.cudaStreamBeginCaptureToGraph(
                     pointer, self._graph, after or None, None, len(after), mode
@@ -186,7 +187,7 @@ class GraphBuilder:
         self._after = self._nodes()
 
     def repeat(self, condition: Any, parts: Any) -> None:
-        """Repeat the parts that ``parts()`` makes as long as the condition holds."""
+        """Repeat the parts that ``parts()`` adds as long as the condition holds."""
         runtime = self._runtime
         parameters = runtime.cudaGraphNodeParams()
         parameters.type = runtime.cudaGraphNodeType.cudaGraphNodeTypeConditional
@@ -204,7 +205,7 @@ class GraphBuilder:
 
     @contextmanager
     def beside(self, launches: Any) -> Iterator[None]:
-        """Capture within a part the kernels of ``launches()``, in parallel with its block."""
+        """Capture the kernels of ``launches()`` within a part, in parallel with the block."""
         cuda = self._executor.xp.cuda
         side, here = cuda.Stream(non_blocking=True), cuda.Event(disable_timing=True)
         here.record(self._stream)
@@ -222,14 +223,14 @@ class GraphBuilder:
         return list(nodes)
 
     def finish(self) -> Any:
-        """Return the graph, ready to be launched."""
+        """Return the graph, ready to launch."""
         self._executable = checked(self._runtime.cudaGraphInstantiate(self._whole, 0))
         return self._executable
 
     def discard(self) -> None:
-        """Free the resources of the graph; does nothing the second time.
+        """Free the resources of the graph; further calls do nothing.
 
-        A graph stays where an error interrupted the body of a WHILE node: CUDA ends the process
+        If an error interrupted the body of a WHILE node, the graph is leaked: CUDA ends the process
         when such a graph is destroyed.
         """
         executable, self._executable = self._executable, None

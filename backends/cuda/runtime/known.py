@@ -1,9 +1,9 @@
-"""Cubins by the digests of their programs: a process that finds all of them loads no compiler.
+"""Find cubins by the digests of their programs; if all are found, no compiler is loaded.
 
-The key of a cubin on disk needs the text of its program and the version of NVRTC. A first solve
-has some ninety programs. Their texts and keys took 15 ms; NVRTC and its binding took 70 to load.
-So the file of a program's cubin is noted by the digest of the program's parts, and the notes of an
-architecture are one file on disk.
+The key of a cubin on disk requires the text of its program and the version of NVRTC. A first solve
+has some ninety programs: their texts and keys took 15 ms, and loading NVRTC and its binding took 70
+ms. Therefore, the location of a program's cubin is recorded under the digest of the program's
+parts, in one file of notes per architecture on disk.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from ....core.cache import CodeCache
 from ...unified.program_text import ProgramText
 from .compiler import OPTIONS, CubinPlace, cubin_at, placed_cubin
 
-#: Notes of programs, a file for each architecture.
+#: The notes, one file per architecture.
 NOTES = CodeCache("cuda_programs", ".json", limit=16 << 20)
 
-#: Programs of the notes at most: the ones that were noted first go. All of wollemi's tests on a
-#: GPU have some thousand.
+#: Upper bound of noted programs: the oldest notes are dropped first. All of wollemi's GPU tests
+#: together have some thousand programs.
 MOST = 4096
 
 
 class KnownCubins:
-    """The cubins of an architecture, by the digests of programs.
+    """The cubins of an architecture, by the digests of their programs.
 
     Parameters
     ----------
     architecture : str
-        The target of the compiler, ``sm_90a``.
+        The compiler's target, such as ``sm_90a``.
     """
 
     def __init__(self, architecture: str) -> None:
@@ -53,18 +53,18 @@ class KnownCubins:
         return self._read()[1]
 
     def has(self, program: ProgramText) -> bool:
-        """Return whether a cubin is noted."""
+        """Return whether a program's cubin is noted."""
         return program.digest in self._found or program.digest in self._noted
 
     def get(self, program: ProgramText, name: str) -> bytes:
-        """Return the cubin of a program: one that is noted, or else found by its text or compiled.
+        """Return the cubin of a program: noted, found by its text, or compiled.
 
         Parameters
         ----------
         program : ProgramText
             The program.
         name : str
-            Its name in messages of the compiler.
+            The program's name in the compiler's messages.
         """
         place = self._noted.get(program.digest)
         code = None if place is None else cubin_at(place, self.architecture)
@@ -80,7 +80,7 @@ class KnownCubins:
             self._found[digest] = place
 
     def save(self) -> None:
-        """Add the notes of this process to the notes on disk."""
+        """Merge the notes of this process into the notes on disk."""
         with self._lock:
             found, self._found = self._found, {}
             self._noted.update(found)
@@ -96,7 +96,7 @@ class KnownCubins:
         NOTES.save(self._key, content.encode())
 
     def _read(self) -> tuple[list[Any] | None, dict[str, CubinPlace]]:
-        """Return the compiler of the notes on disk, and the notes that are still right."""
+        """Return the compiler of the notes on disk, and the notes that are still valid."""
         content = NOTES.load(self._key)
         if content is None:
             return None, {}
@@ -104,7 +104,7 @@ class KnownCubins:
             told = json.loads(content)
             compiler = told["compiler"]
             noted = {digest: CubinPlace(*place) for digest, place in told["places"].items()}
-        except (ValueError, KeyError, TypeError):  # another version's
+        except (ValueError, KeyError, TypeError):  # notes of another version
             return None, {}
         if compiler is None or _facts(compiler[0]) != compiler:
             return None, {d: place for d, place in noted.items() if not place.of_compiler}
@@ -112,7 +112,7 @@ class KnownCubins:
 
 
 def _compiler() -> list[Any] | None:
-    """Return the facts of the file of NVRTC that this process has loaded, if it has."""
+    """Return the identity of the NVRTC library file that this process has loaded, or None."""
     with suppress(OSError), open("/proc/self/maps", encoding="utf-8") as maps:
         for line in maps:
             path = line.rstrip("\n").partition("/")[2]
@@ -122,7 +122,7 @@ def _compiler() -> list[Any] | None:
 
 
 def _facts(path: str) -> list[Any] | None:
-    """Return the name of a file, its size and its time: another version has others."""
+    """Return the name, size and time of a file, which differ between versions."""
     try:
         facts = os.stat(path)
     except (OSError, TypeError):

@@ -1,7 +1,7 @@
-"""Small copies to the host that are asked for now and waited for later.
+"""Small copies to the host that are requested now and awaited later.
 
-Work submitted in between goes on while the host waits. Memory and events are used again: to pin
-memory takes as long as dozens of launches.
+Work submitted in between continues while the host waits. Memory and events are reused, because
+pinning memory takes as long as dozens of launches.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from typing import Any
 
 import numpy as np
 
-#: Bytes of an array that is copied so, at most.
+#: Largest array, in bytes, that is copied this way.
 LARGEST = 256
 
 
 class Copies(threading.local):
-    """Pinned memory and events of one device that no copy has at present; each thread has some."""
+    """Idle pinned memory and events of one device, per thread."""
 
     def __init__(self) -> None:
         self.idle: list[tuple[np.ndarray[Any, Any], Any]] = []
 
     def ask(self, xp: Any, array: Any) -> Callable[[], np.ndarray[Any, Any]]:
-        """Submit the copy of a contiguous array; return a function that waits, called once."""
+        """Submit the copy of a contiguous array; return a function that waits (call it once)."""
         cuda, idle = xp.cuda, self.idle
         memory, event = idle.pop() if idle else _made(cuda)
         stream = cuda.get_current_stream()

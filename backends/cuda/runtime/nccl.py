@@ -1,15 +1,15 @@
-"""Links between GPUs, of one process or of many: NCCL, by CuPy, on the members' streams.
+"""Links between GPUs of one or several processes through NCCL (from CuPy), on members' streams.
 
-Totals are gathered from all members and added up in the order of ranks by a small kernel, so that
-all hold the same bits. All of it can be captured: a solver's loop stays one graph.
+Totals are gathered from all members, and a small kernel adds them up in the order of ranks, so all
+members get the same bits. Everything can be captured: a solver's loop remains one graph.
 
-Three rules of NCCL's shape this module. A communicator must outlive all graphs that hold it,
-because destroying it waits for them: communicators are kept and used again. And calls inside of
-graphs may only be mixed with others if NCCL is told not to look after that
-(``NCCL_GRAPH_MIXING_SUPPORT=0``), which conditional nodes need; then no other call may run while
-such a graph does. And CUDA may wait for the device when memory is allocated or a kernel is loaded,
-with a lock held that another member needs before it can launch its part: work outside of a graph
-waits for a collective operation before the next call to CUDA.
+Three rules of NCCL and CUDA determine this module. First, a communicator must outlive all graphs
+that contain it, because destroying it waits for them; therefore, communicators are kept and reused.
+Second, calls inside of graphs may be mixed with other calls only if NCCL's check for mixing is
+disabled (``NCCL_GRAPH_MIXING_SUPPORT=0``), which conditional nodes require; then, no other call may
+run while such a graph runs. Third, CUDA may wait for the device when memory is allocated or a
+kernel is loaded, while it holds a lock that another member needs to launch its part; therefore,
+work outside of graphs waits for a collective operation before the next call of CUDA.
 """
 
 from __future__ import annotations
@@ -64,18 +64,18 @@ TOTAL(double, total_of_members_double)
 
 _BLOCK = 128
 
-#: Seconds between two looks for ranks that have failed.
+#: Seconds between two checks for failed ranks.
 LOOK = 0.05
 
 #: Communicators that no group uses, by the numbers of their devices.
 _FREE: dict[tuple[int, ...], list[list[Any]]] = {}
-#: All of them: each has a reference more than there are, so that even the end of the process, when
-#: graphs may be there still, does not destroy it.
+#: All communicators. Each has an additional reference, so that it is not destroyed even at the end
+#: of the process, when graphs may still exist.
 _KEPT: set[int] = set()
 
 
 def _nccl() -> Any:
-    """Return CuPy's NCCL, or None."""
+    """Return CuPy's NCCL module, or None."""
     os.environ.setdefault("NCCL_GRAPH_MIXING_SUPPORT", "0")
     _load_library()
     try:
@@ -86,7 +86,7 @@ def _nccl() -> Any:
 
 
 def _load_library() -> None:
-    """Load the library of the wheel nvidia-nccl, where CuPy does not look for it."""
+    """Load the library of the wheel nvidia-nccl, because CuPy does not search there."""
     with suppress(ImportError, OSError):
         found = importlib.util.find_spec("nvidia.nccl")
         for folder in (found and found.submodule_search_locations) or ():
@@ -94,7 +94,7 @@ def _load_library() -> None:
 
 
 def linked(members: Sequence[Executor], stage: Stage) -> Sequence[Links] | None:
-    """Return links by NCCL, or None where members share a GPU, or NCCL is missing."""
+    """Return links through NCCL, or None if members share a GPU or NCCL is missing."""
     devices = tuple(getattr(member, "ordinal", -1) for member in members)
     alike = all(member.backend == "cuda" for member in members)
     nccl = _nccl() if alike and len(set(devices)) == len(devices) else None
@@ -115,7 +115,7 @@ def linked(members: Sequence[Executor], stage: Stage) -> Sequence[Links] | None:
 
 
 class _Health:
-    """Whether communicators can be used again."""
+    """Whether communicators can be reused."""
 
     aborted = False
 
@@ -126,7 +126,7 @@ def _give_back(health: _Health, free: list[list[Any]], communicators: list[Any])
 
 
 class Transport(DeviceLinks):
-    """Totals and rows of vectors by collective operations of NCCL."""
+    """Totals and rows of vectors through NCCL's collective operations."""
 
     communicator: Any
     nccl: Any
@@ -135,15 +135,15 @@ class Transport(DeviceLinks):
     _buffers: dict[tuple[int, str], Array]
 
     def use(self, communicator: Any, nccl: Any, health: _Health) -> None:
-        """Take the communicator of this member; ``nccl`` has NCCL's functions."""
+        """Set the communicator of this member; ``nccl`` provides NCCL's functions."""
         self.communicator, self.nccl, self._buffers = communicator, nccl, {}
         self.health, self._aborted = health, False
 
     def abort(self) -> None:
-        """End device work of this member that waits for a member that will not come.
+        """Abort this member's device work that waits for a failed member.
 
-        Each member aborts its own communicator. NCCL may wait there for the other members of this
-        process, and for graphs that wait for NCCL: a thread makes the call.
+        Each member aborts its own communicator. NCCL may then wait for the other members of this
+        process and for graphs that wait for NCCL, so a thread makes the call.
         """
         if not self._aborted:
             self._aborted = self.health.aborted = True
@@ -168,13 +168,13 @@ class Transport(DeviceLinks):
         self.gpu.launch(function, blocks, given, _BLOCK)
 
     def _settle(self) -> None:
-        """Wait for a graph that was launched, unless this call becomes part of one."""
+        """Wait for a launched graph, unless this call is recorded in one."""
         if self.graph_runs and not self.capturing:
             self.gpu.xp.cuda.get_current_stream().synchronize()
             self.graph_runs = False
 
     def _buffer(self, count: int, real: np.dtype[Any]) -> Array:
-        """Return memory that stays: graphs hold its address."""
+        """Return memory that is kept, because graphs contain its address."""
         key = count, real.name
         if key not in self._buffers:
             self._buffers[key] = self.gpu.allocate((max(count, 1),), real)
@@ -198,7 +198,7 @@ class Transport(DeviceLinks):
         self.complete()
 
     def receive(self, halo: Halo, ghosts: Array) -> None:
-        """Nothing is left to do: the rows of others come before any later work on the stream."""
+        """Do nothing: the rows of others arrive before any later work on the stream."""
 
     def _exchange(self, halo: Halo, ghosts: Array, packed: Array, stream: int) -> None:
         real = real_dtype(packed.dtype)
@@ -217,7 +217,7 @@ class Transport(DeviceLinks):
 
 
 class NcclLinks(Transport, GpuLinks):
-    """Links by NCCL between the GPUs of one process."""
+    """Links through NCCL between the GPUs of one process."""
 
     def __init__(
         self,
@@ -233,12 +233,12 @@ class NcclLinks(Transport, GpuLinks):
 
 
 class RankNcclLinks(Transport, RankTransport):
-    """Links by NCCL between the GPUs of processes.
+    """Links through NCCL between GPUs of several processes.
 
     Parameters
     ----------
     host : RankLinks
-        Carries messages of the hosts.
+        Carries the messages of the hosts.
     """
 
     def __init__(self, host: RankLinks, communicator: Any, nccl: Any) -> None:
@@ -263,7 +263,7 @@ class RankNcclLinks(Transport, RankTransport):
                 return
 
     def _end(self, stream: Any) -> None:
-        """Wait for the end of kernels that were told to end; raise MemberFailed if a rank did."""
+        """Wait for the end of aborted kernels; raise MemberFailed if a rank has failed."""
         until = time.perf_counter() + PATIENCE / 2
         while not stream.done and time.perf_counter() < until:
             time.sleep(1e-3)
@@ -279,7 +279,7 @@ class RankNcclLinks(Transport, RankTransport):
         return self.host.listen()
 
     def swap(self, moves: Sequence[Move]) -> list[list[Array]]:
-        """Send parts of arrays to other ranks by NCCL, and receive theirs."""
+        """Send parts of arrays to other ranks through NCCL, and receive theirs."""
         self._settle()
         stream, kind = self._stream(), int(self.nccl.NCCL_FLOAT32)
         counts = [max((end for _, _, end in move.receives), default=0) for move in moves]
@@ -290,7 +290,7 @@ class RankNcclLinks(Transport, RankTransport):
         self.nccl.groupStart()
         for move, made in zip(moves, found, strict=True):
             for source, target in zip(move.arrays, made, strict=True):
-                size = target.itemsize  # numbers of 4 bytes travel as they are, of any type
+                size = target.itemsize  # elements of any type are sent as 4-byte numbers
                 words = size // 4
                 for rank, begin, end in move.sends:
                     where = source.data.ptr + begin * size
@@ -304,9 +304,9 @@ class RankNcclLinks(Transport, RankTransport):
 
 
 def linked_ranks(host: RankLinks) -> RankNcclLinks | None:
-    """Return links by NCCL between ranks, or None where two share a GPU, or NCCL is missing.
+    """Return links between ranks through NCCL; None if two share a GPU or NCCL is missing.
 
-    All ranks call this: NCCL's number of the communicator comes from the first.
+    All ranks call this, because the first rank creates the communicator's NCCL id.
     """
     gpu: Any = host.executor
     nccl = _nccl() if gpu.backend == "cuda" else None

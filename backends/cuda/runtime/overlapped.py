@@ -1,6 +1,6 @@
-"""Launches that may begin before the one before them has ended: their kernels wait for it.
+"""Launches that may begin before the previous launch has ended; their kernels wait for it.
 
-Between two kernels of a few microseconds a GPU does nothing for one more. A kernel that says
+Between two kernels of a few microseconds, a GPU is idle for one microsecond. A kernel that calls
 ``wait_for_launch_before`` (``dependent_launch.hpp``) may be scheduled in that time.
 """
 
@@ -13,14 +13,14 @@ from typing import Any
 
 from ...gpu.function import Function, packing
 
-#: The driver captures such launches since CUDA 12.3.
+#: The driver can capture such launches since CUDA 12.3.
 OLDEST_DRIVER = 12030
 #: CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION.
 PROGRAMMATIC = 6
 
 
 class _Attribute(ctypes.Structure):
-    """CUlaunchAttribute, of which a value of four bytes is used."""
+    """CUlaunchAttribute, with a value of four bytes."""
 
     _fields_ = (
         ("id", ctypes.c_int),
@@ -46,12 +46,12 @@ _ATTRIBUTES = (_Attribute * 1)(_Attribute(PROGRAMMATIC, b"", (ctypes.c_int * 16)
 
 
 class Overlapped:
-    """A loaded kernel; its blocks may begin while the launch before ends.
+    """A loaded kernel with blocks that may begin before the previous launch has ended.
 
     Parameters
     ----------
     function : backends.gpu.function.Function
-        The kernel, which waits for the launch before by itself.
+        The kernel, which itself waits for the previous launch.
     """
 
     __slots__ = ("_function",)
@@ -62,7 +62,7 @@ class Overlapped:
     def __call__(
         self, grid: tuple[int], block: tuple[int], arguments: Sequence[Any], shared: int = 0
     ) -> None:
-        """Launch it on the current stream."""
+        """Launch the kernel on the current stream."""
         from cupy.cuda import get_current_stream
 
         library, layout = _driver(), packing(*map(type, arguments))
@@ -86,7 +86,7 @@ class Overlapped:
 
 @cache
 def _driver() -> ctypes.CDLL | None:
-    """Return the driver's library, if it knows such launches."""
+    """Return the driver's library if it supports such launches, else None."""
     from cupy.cuda.runtime import driverGetVersion
 
     if driverGetVersion() < OLDEST_DRIVER:
