@@ -1,12 +1,12 @@
 """Links between GPUs of one host that load and store each other's memory.
 
-The kernel that finishes a sum posts it to the other members and waits for theirs, so that a total
-takes no launch of its own. One kernel stores the rows that other members need into their ghosts and
-waits for the rows of others. All of it can be captured. Totals have the bits that NCCL's links
-give: members are added up in the order of ranks.
+The kernel that finishes a sum posts it to the other members and waits for theirs, so a total needs
+no launch of its own. One kernel stores the rows that other members need into their ghosts, and
+waits for the rows of others. All of this can be captured. Totals have the same bits as with NCCL's
+links: members are added up in the order of ranks.
 
-``peers.hpp`` has the protocol. A member may only launch such a kernel where the others are sure to
-launch theirs, and outside of a graph it waits for the kernel before it asks anything else of CUDA.
+``peers.hpp`` defines the protocol. A member may launch such a kernel only if the others are certain
+to launch theirs. Outside of a graph, it waits for the kernel before its next call of CUDA.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ from ...unified.wrappers import VALUE_TYPES, program
 from ..runtime.gpu_links import KINDS, DeviceLinks, GpuLinks
 from .exchange import Exchange
 
-#: The constants of ``peers.hpp``: members, columns of a block of vectors, real numbers of a sum
-#: and numbers of one message.
+#: The constants of ``peers.hpp``: largest number of members, of columns in a block of vectors, of
+#: real numbers in a sum, and of numbers in one message.
 MEMBERS, COLUMNS, WORDS, NUMBERS = 16, 32, 12, 1024
 
 _REAL = {"f4": "float", "f8": "double"}
 _INDEX = {"i4": "wl::i32", "i8": "wl::i64"}
-#: Work-items of a block of the kernels here.
+#: Work-items per block of the kernels in this module.
 _BLOCK = 256
-#: Blocks for each multiprocessor of the kernel that stores rows.
+#: Blocks per multiprocessor of the kernel that stores rows.
 _EACH = 2
 
 #: ``struct window`` of ``peers.hpp``.
@@ -71,10 +71,10 @@ PEERS = np.dtype(
 
 
 def texts() -> str:
-    """Return the program of the kernels that are no functors.
+    """Return the program of the kernels that are not functors.
 
-    ``peer_total__f8``, ``peer_totals__f8``, ``peer_shrunk__f4`` and ``peer_exchange__c16_i4`` are
-    names of kernels in it.
+    It contains, for example, the kernels ``peer_total__f8``, ``peer_totals__f8``,
+    ``peer_shrunk__f4`` and ``peer_exchange__c16_i4``.
     """
     wrappers = [
         f"WL_ENTRY(peer_total__{code})(WL_GRID wl::peers* group, {real}* numbers, wl::i64 n, "
@@ -105,7 +105,7 @@ def texts() -> str:
 
 
 def reach_each_other(members: Sequence[Executor]) -> bool:
-    """Let the GPUs of members use each other's memory; return whether all of them can."""
+    """Enable peer access between the members' GPUs; return whether all of them support it."""
     devices = [getattr(member, "ordinal", -1) for member in members]
     alike = all(member.backend == "cuda" for member in members)
     if not alike or len(set(devices)) != len(devices) or len(devices) > MEMBERS:
@@ -116,13 +116,13 @@ def reach_each_other(members: Sequence[Executor]) -> bool:
     if not all(runtime.deviceCanAccessPeer(one, other) for one, other in pairs):
         return False
     for one, other in pairs:
-        with gpu.xp.cuda.Device(one), suppress(runtime.CUDARuntimeError):  # it may be so already
+        with gpu.xp.cuda.Device(one), suppress(runtime.CUDARuntimeError):  # may be enabled
             runtime.deviceEnablePeerAccess(other)
     return True
 
 
 def linked(members: Sequence[Executor], stage: Stage) -> Sequence[PeerLinks] | None:
-    """Return links by peer access, or None where members cannot use each other's memory."""
+    """Return links by peer access, or None if members cannot access each other's memory."""
     if not reach_each_other(members):
         return None
     gpu: Any = members[0]
@@ -137,7 +137,7 @@ def linked(members: Sequence[Executor], stage: Stage) -> Sequence[PeerLinks] | N
 
 
 class _Summands(NamedTuple):
-    """``struct summands`` of ``peers.hpp``, and the code of the dtype of its numbers."""
+    """``struct summands`` of ``peers.hpp``, with the code of its numbers' dtype."""
 
     place: int
     length: int
@@ -153,16 +153,16 @@ class _Summands(NamedTuple):
 
 
 class Peers(DeviceLinks):
-    """The part of links by stores into each other's memory that processes and threads share.
+    """The part of links by peer access that processes and threads share.
 
     Attributes
     ----------
     stop : array of int32, shape (1,)
-        Pinned memory of the host: not 0 once the group has given up.
+        Pinned host memory: nonzero once the group has given up.
     window : Array
-        The member's memory that others store into.
+        The member's memory into which others store.
     record : Array
-        ``struct peers``: the argument of kernels that meet other members.
+        ``struct peers``, the argument of kernels that exchange data with other members.
     """
 
     fuses = True
@@ -171,7 +171,7 @@ class Peers(DeviceLinks):
     record: Array
 
     def make_windows(self, stop: Any) -> None:
-        """Make the memory that others store into."""
+        """Allocate the memory into which others store."""
         self.stop = stop
         self.window = self.gpu.zeros((WINDOW.itemsize,), np.uint8)
         self.record = self.gpu.zeros((PEERS.itemsize,), np.uint8)
@@ -179,12 +179,12 @@ class Peers(DeviceLinks):
         self._kept_marks: dict[int, Array] = {}
 
     def know(self, windows: list[int]) -> None:
-        """Take note of the addresses of the windows of all members, in order of ranks."""
+        """Set the addresses of all members' windows, in order of ranks."""
         self._windows = windows
         self._begin_anew()
 
     def _begin_anew(self) -> None:
-        """Set all turns to 0; no kernel of any member may run."""
+        """Reset all turns to 0; no kernel of any member may be running."""
         record = np.zeros((), PEERS)
         record["windows"][: self.size] = self._windows
         record["stop"], record["rank"], record["size"] = self.stop.ctypes.data, self.rank, self.size
@@ -194,34 +194,34 @@ class Peers(DeviceLinks):
         self.gpu.synchronize()
 
     def abort(self) -> None:
-        """End kernels that wait for a member that will not come."""
+        """Abort kernels that wait for a failed member."""
         self.stop[0] = 1
 
     def place(self, array: Array) -> Any:
-        """Return where an array is, for the other members."""
+        """Return a description of an array's location for the other members."""
         return address(array)
 
     def reached(self, place: Any) -> int:
-        """Return where an array of another member is here."""
+        """Return the local address of another member's array."""
         return int(place)
 
     # ---- totals
 
     def meets(self, operation: Operation, arguments: tuple[Any, ...]) -> bool:
-        """Return whether the kernel of an operation can make the totals of all members."""
+        """Return whether the kernel of an operation can compute the totals over all members."""
         if not operation.adds_up:
             return False
         (words, columns), _ = shape_of_slots(operation, arguments)
         return words <= WORDS and columns <= COLUMNS
 
     def record_for(self, operation: Operation, arguments: tuple[Any, ...]) -> Array | None:
-        """Return the memory by which the kernel of an operation meets the other members."""
+        """Return the memory through which an operation's kernel exchanges sums, or None."""
         return self.record if self.meets(operation, arguments) else None
 
     def run(self, executor: Executor, operation: Operation, arguments: tuple[Any, ...]) -> bool:
-        """Run an operation with a kernel that meets the other members; return whether it can.
+        """Run an operation with a kernel that exchanges sums; return False if that is impossible.
 
-        Sums that an operation leaves in arrays become totals by one kernel after it.
+        If an operation leaves its sums in arrays, one kernel after it makes them total.
         """
         if not self.meets(operation, arguments):
             return self._run_with_totals(executor, operation, arguments)
@@ -236,10 +236,10 @@ class Peers(DeviceLinks):
     def _run_with_totals(
         self, executor: Executor, operation: Operation, arguments: tuple[Any, ...]
     ) -> bool:
-        """Run an operation, and make the totals of at most two of its arrays in one message.
+        """Run an operation, and total at most two of its arrays in one message.
 
-        Totals are made of the columns that the operation changes, and the members send nothing
-        where there are none.
+        Only columns that the operation changes are totaled; without such columns, the members send
+        nothing.
         """
         named = {p.name: a for p, a in zip(operation.parameters, arguments, strict=True)}
         found = [_Summands.of(named[name], kind) for name, kind in operation.totals.items()]
@@ -264,10 +264,10 @@ class Peers(DeviceLinks):
         return True
 
     def _marks(self, changed: Shrunk, named: dict[str, Any], columns: int) -> int:
-        """Mark the columns that an operation is about to change; return where the marks are."""
+        """Mark the columns that an operation will change; return the address of the marks."""
         after, before = named[changed.after], named[changed.before]
         marks = self._kept_marks.get(columns)
-        if marks is None:  # graphs hold its address
+        if marks is None:  # allocated once, because graphs contain the address
             marks = self._kept_marks[columns] = self.gpu.allocate((max(columns, 1),), np.uint8)
         function = self.gpu.device.function(f"peer_shrunk__{CODES[after.dtype]}", texts)
         given = [
@@ -282,7 +282,7 @@ class Peers(DeviceLinks):
         return found
 
     def programs(self, operation: Operation, arguments: tuple[Any, ...]) -> Iterator[Program]:
-        """Yield the program of the kernel that :meth:`run` launches."""
+        """Yield the programs of the kernels that :meth:`run` launches."""
         if self.meets(operation, arguments):
             yield self._meeting(operation, *dtypes(operation, arguments))
 
@@ -304,7 +304,7 @@ class Peers(DeviceLinks):
         self.pusher(halo, x, ghosts)(ghosts)
 
     def pusher(self, halo: Halo, x: Array, ghosts: Array) -> Callable[[Array], None]:
-        """Return a function that does the work of :meth:`push` for these arrays; all must ask."""
+        """Return a function that does :meth:`push` for these arrays; all members must call this."""
         k = int(x.shape[1])
         name = f"peer_exchange__{CODES[x.dtype]}_{CODES[halo.send_index.dtype]}"
         function = self.gpu.device.function(name, texts)
@@ -318,18 +318,18 @@ class Peers(DeviceLinks):
         return push
 
     def blocks_of(self, halo: Halo, columns: int) -> int:
-        """Return how many blocks store rows."""
+        """Return the number of blocks that store rows."""
         blocks = max(1, -(-halo.packed * columns // _BLOCK))
         return min(blocks, _EACH * int(self.gpu.device.multiprocessors))
 
     def exchange(self, halo: Halo, x: Array, ghosts: Array) -> Exchange:
-        """Return the arguments of a product that exchanges rows; all members must ask."""
+        """Return the exchange of rows for a product's kernel; all members must call this."""
         index = _INDEX[CODES[halo.send_index.dtype]]
         values = self._arguments(halo, x, ghosts)
         return Exchange(values, index, halo.interior, self.blocks_of(halo, 1))
 
     def _arguments(self, halo: Halo, x: Array, ghosts: Array) -> list[int]:
-        """Return ``struct exchange``; all members must ask."""
+        """Return the fields of ``struct exchange``; all members must call this."""
         table, targets = address(self._table(halo, ghosts)), len(halo.sends)
         return [
             address(self.record), targets, table, len(halo.receives), table + 32 * targets,
@@ -337,9 +337,9 @@ class Peers(DeviceLinks):
         ]  # fmt: skip
 
     def _table(self, halo: Halo, ghosts: Array) -> Array:
-        """Return where the rows go and where rows come from, as the kernel reads it.
+        """Return the kernel's table of destinations and sources of rows.
 
-        Members tell each other where their ghosts are. A graph takes the table that was made
+        Members tell each other the addresses of their ghosts. A graph uses the table that was made
         when its launches were prepared.
         """
         mine = address(ghosts)
@@ -364,12 +364,12 @@ class Peers(DeviceLinks):
 
 
 class PeerLinks(Peers, GpuLinks):
-    """The links of a member that is a thread, and stores into the memory of the others.
+    """The links of a member that is a thread and accesses the other members' memory.
 
     Parameters
     ----------
     stop : array of int32, shape (1,)
-        Pinned memory of the host, of all members.
+        Pinned host memory, shared by all members.
     """
 
     def __init__(self, stage: Stage, executor: Executor, rank: int, stop: Any) -> None:
@@ -378,7 +378,7 @@ class PeerLinks(Peers, GpuLinks):
         self._resets = stage.resets
 
     def begin_program(self) -> None:
-        """Begin in step with the other members: at turn 0 if they have lost it."""
+        """Synchronize with the other members; reset turns to 0 if they are inconsistent."""
         super().begin_program()
         if self._resets != self.stage.resets:
             self._resets = self.stage.resets
