@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .schwarz import Schwarz
     from .sor import Sor, Ssor
 
-    def __getattr__(name: str) -> type: ...  # the others
+    def __getattr__(name: str) -> type: ...  # the remaining names
 
     __all__ = [
         "BY_NAME",
@@ -57,7 +57,7 @@ else:
     _find_besides, _dir_besides = deferred_names(__name__, _BESIDES)
 
     def __getattr__(name):
-        """Import the object of a name: a preconditioner, or another public name of the package."""
+        """Import the object of this name: a preconditioner, or another public name."""
         if name == "__all__":
             besides = " ".join(_BESIDES.values()).split()
             return sorted({*(kind.__name__ for kind in OWN_PRECONDITIONERS.values()), *besides})

@@ -17,17 +17,17 @@ _SWEEPS = register_deprecation('apply="sweeps:3"', "0.3", "0.5", '"jacobi:3"')
 
 
 def temporaries() -> tuple[Temporary, ...]:
-    """Return the blocks that an application takes."""
+    """Return the temporary blocks of an application."""
     return tuple(Temporary() for _ in range(5))
 
 
 def checked_application(apply: str | None, by_rows: bool) -> tuple[str, int]:
-    """Return how triangles are applied, and the number of iterations or the power.
+    """Return how triangular factors are applied, and the number of iterations or the power.
 
     Raises
     ------
     InvalidArgument
-        If that is not a way.
+        If ``apply`` is not a known option.
     """
     if apply is None:
         apply = "exact" if by_rows else f"jacobi:{SWEEPS}"
@@ -43,7 +43,7 @@ def checked_application(apply: str | None, by_rows: bool) -> tuple[str, int]:
 
 
 def checked_count(value: Any, name: str) -> int:
-    """Return a number of sweeps, or a power; raises InvalidArgument if it is none."""
+    """Return a number of sweeps, or a power; raise InvalidArgument if it is invalid."""
     try:
         count = int(value)
     except (TypeError, ValueError):

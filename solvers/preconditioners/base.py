@@ -33,14 +33,15 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class RecordedRefresh:
-    """How a preconditioner follows new values of its matrix without the host.
+    """How a preconditioner is updated to new values of its matrix without the host.
 
     Attributes
     ----------
     body : callable
-        Runs operations of the executor, the same on the same arrays each time.
+        Runs operations of the executor: the same operations on the same arrays in every call.
     failures : array of int64
-        Counts that these leave; any other than 0 says that the matrix does not allow it.
+        Counts that the operations leave; a nonzero count says that the matrix does not allow the
+        update.
     """
 
     body: Callable[[], None]
@@ -51,14 +52,14 @@ class Preconditioner(LinOp, metaclass=Configurable):
     """The base of operators that approximate the inverse of a matrix.
 
     A subclass names in :attr:`parts` the attributes with its operators, and has three methods:
-    :meth:`setup` makes them from a matrix, :meth:`refresh` repeats the part that depends on
-    values, :meth:`apply_block` applies. Made without a matrix, ``Jacobi()``, it is
+    :meth:`setup` builds them from a matrix, :meth:`refresh` repeats the part that depends on
+    values, :meth:`apply_block` applies them. Without a matrix, ``Jacobi()`` is
     :class:`wollemi.Settings`.
 
     Attributes
     ----------
     notes : list of str
-        Remarks on the set-up for the caller: replaced pivots, shifts, fill.
+        Remarks on the set-up for the caller: replaced pivots, shifts, fill-in.
     """
 
     HOOKS: ClassVar[Mapping[str, Hook]] = {
@@ -108,7 +109,7 @@ class Preconditioner(LinOp, metaclass=Configurable):
         self._require_parts()
         self._require_finite()
 
-    if not TYPE_CHECKING:  # which would take every name for one that there is
+    if not TYPE_CHECKING:  # else type checkers would accept every name
 
         def __getattr__(self, name: str) -> Any:
             """Raise an error that names the replacement for another library's method."""
@@ -118,14 +119,14 @@ class Preconditioner(LinOp, metaclass=Configurable):
             raise AttributeError(message, name=name, obj=self)
 
     def _require_parts(self) -> None:
-        """Raise unless :attr:`parts` names the operators that the set-up made, and no other name.
+        """Raise unless :attr:`parts` names exactly the operators that the set-up created.
 
-        A solver works with a copy of a preconditioner with parts of its own.
+        A solver works with a copy of a preconditioner that has its own parts.
 
         Raises
         ------
         InvalidArgument
-            With the name of the attribute and the remedy.
+            If the names differ; the message has the attribute and the remedy.
         """
         kind, held = type(self).__name__, vars(self)
         for name in self.parts:
@@ -145,7 +146,7 @@ class Preconditioner(LinOp, metaclass=Configurable):
 
     @property
     def partition(self) -> Any:
-        """Who has which rows, where a group of executors shares the matrix; None elsewhere."""
+        """The distribution of rows, if a group of executors shares the matrix; else None."""
         return self._matrix.partition
 
     @property
@@ -154,7 +155,7 @@ class Preconditioner(LinOp, metaclass=Configurable):
         return self._matrix.local_rows
 
     def _part(self, A: Any) -> Any:
-        """Return the matrix of the parts: for a matrix that a group shares, a member's block."""
+        """Return the matrix for the set-up: a member's block, if a group shares the matrix."""
         if A.partition is None:
             return A
         if works_alone(A.executor) or self.over_groups != "products":
@@ -163,7 +164,7 @@ class Preconditioner(LinOp, metaclass=Configurable):
 
     def _checked(self, A: LinOp) -> Matrix:
         name = type(self).__name__
-        # of the class: the block itself is made where it is asked for
+        # tested on the class: the attribute itself would create the block
         if A.partition is not None and hasattr(type(A), "own_block"):
             if self.over_groups is None and not works_alone(A.executor):
                 raise UnsupportedOperation(
@@ -181,25 +182,25 @@ class Preconditioner(LinOp, metaclass=Configurable):
 
     @required
     def setup(self, A: Matrix) -> None:
-        """Make the parts from a matrix. A subclass defines this method.
+        """Build the parts from a matrix. A subclass defines this method.
 
         Parameters
         ----------
         A : Matrix, shape (n, n)
-            The matrix; where a group shares it, this member's block.
+            The matrix; if a group shares it, this member's block.
         """
         raise NotImplementedError
 
     def _setup(self, A: Matrix) -> None:
-        """Do the same as :meth:`setup`, under the name that wollemi's own classes define."""
+        """Do the same as :meth:`setup`; classes of the package define this name."""
         raise NotImplementedError
 
     def refresh(self, A: Matrix) -> None:
-        """Make the parts again for new values in the same pattern; by default all of them.
+        """Rebuild the parts for new values with the same pattern; by default all of them.
 
-        A subclass may define this method. :meth:`update` calls it. A part that stays the same
-        object and takes new values (``part.update_values``) saves solvers recording their loops
-        anew; other objects, and other numbers, make them do so.
+        A subclass may define this method, which :meth:`update` calls. If a part stays the same
+        object and gets new values (``part.update_values``), recorded solver loops stay valid; for
+        other objects and other constants, solvers record their loops again.
 
         Parameters
         ----------
@@ -208,26 +209,26 @@ class Preconditioner(LinOp, metaclass=Configurable):
         """
         self._setup(A)
 
-    _refresh = refresh  # the name that wollemi's own classes define
+    _refresh = refresh  # the name that classes of the package define
 
     def _recorded_refresh(self, A: Matrix) -> RecordedRefresh | None:
-        """Return how the parts are made again by operations of the executor alone.
+        """Return how operations of the executor alone rebuild the parts.
 
-        None, the default, says that the host takes part.
+        None, the default, says that the rebuild needs the host.
         """
         return None
 
     @property
     def _follows_exactly(self) -> bool:
-        """Whether new values lead to the operator that a set-up with them makes.
+        """Whether an update gives the same operator as a new set-up.
 
-        It is False where a pattern or a hierarchy of the first values stays.
+        It is False if a pattern or a hierarchy of the first values is kept.
         """
         return False
 
     @classmethod
     def of_batch(cls, A: Any, **options: Any) -> Any:
-        """Return the preconditioners of every matrix of a batch."""
+        """Return the preconditioners for all matrices of a batch."""
         from ..batch.preconditioner import batch_preconditioner
 
         return batch_preconditioner(cls, A, **options)
@@ -236,22 +237,22 @@ class Preconditioner(LinOp, metaclass=Configurable):
 
     @property
     def settings(self) -> Settings:
-        """The class and the options that this was made with."""
+        """The class and the options of this preconditioner."""
         return settings_of(self)
 
     def update(self, A: Any = None) -> None:
-        """Follow new values of the matrix; data that depend on the pattern alone are kept.
+        """Update to new values of the matrix; data that depend on the pattern alone are kept.
 
         Parameters
         ----------
         A : matrix, optional
-            A matrix of the same shape and executor; by default the one that this was made from,
-            with changed values.
+            A matrix with the same shape and executor; by default, the original matrix with changed
+            values.
 
         Raises
         ------
         ShapeMismatch, InvalidMatrix
-            If the matrix does not fit; nothing is changed then.
+            If the matrix does not match; the preconditioner is not changed then.
         """
         self.executor.refuse_capture(CHANGES)
         matrix = self._matrix if A is None else self._checked(as_linop(A, self.executor))
@@ -260,7 +261,7 @@ class Preconditioner(LinOp, metaclass=Configurable):
                 f"{type(self).__name__}.update: expected a matrix of {self.shape[0]}x"
                 f"{self.shape[1]}, got {matrix.shape[0]}x{matrix.shape[1]}"
             )
-        made = self._copied()  # a set-up that fails leaves this one as it was
+        made = self._copied()  # a failed set-up does not change this object
         made.notes = []
         made._refresh(self._part(matrix.to(self.executor).astype(self.dtype)))
         made._matrix = matrix
@@ -278,7 +279,7 @@ class Preconditioner(LinOp, metaclass=Configurable):
         return self._own_rebuilds + sum(part._rebuilds for part in self._operators())
 
     def _require_finite(self) -> None:
-        """Raise InvalidMatrix if applying this to ones gives NaN or Inf."""
+        """Raise InvalidMatrix if the product with a vector of ones has NaN or Inf."""
         if self.partition is not None or not self.resident:
             return
         check = partial(require_finite, self, type(self).__name__)
@@ -289,25 +290,25 @@ class Preconditioner(LinOp, metaclass=Configurable):
 
     @property
     def resident(self) -> bool:
-        """Whether applying is made of executor operations alone."""
+        """Whether applications consist of executor operations alone."""
         return all(part.resident for part in self._operators()) and self._replays_as_called
 
     @property
     def varies(self) -> bool:
-        """Whether applying is not one fixed linear map, as with a solver among the parts."""
+        """Whether applications are not one fixed linear map, as with a solver among the parts."""
         return any(part.varies for part in self._operators())
 
     def _operators(self) -> list[LinOp]:
         return [getattr(self, name) for name in self.parts]
 
     def _copied(self) -> Self:
-        """Return another object of the same attributes; copying as pickles do may drop some."""
+        """Return a shallow copy; copying by pickle methods may drop attributes."""
         made = type(self).__new__(type(self))
         made.__dict__.update(self.__dict__)
         return made
 
     def _remade(self, change: Callable[[LinOp], LinOp]) -> Self:
-        """Return a copy with changed parts, its matrix with them, and temporaries of its own."""
+        """Return a copy with changed parts, a changed matrix, and new temporaries."""
         made = self._copied()
         made.notes = list(self.notes)
         for name, value in vars(made).items():
@@ -334,7 +335,7 @@ class Preconditioner(LinOp, metaclass=Configurable):
 
 
 class Transposable(Preconditioner):
-    """The base of preconditioners with a transpose, which has the transposes of the parts."""
+    """Base of preconditioners with a transpose, which consists of the transposed parts."""
 
     #: Functions that transpose a part, and conjugate-transpose it. Triangular matrices stay in row
     #: order with :func:`transposed` and :func:`adjoint`.
@@ -353,12 +354,12 @@ class Transposable(Preconditioner):
         return self._turned(self._turns[1])
 
     def _turned(self, turn: Callable[[Any], Any]) -> Self:
-        """Return a copy with turned parts; a subclass exchanges the ones that change places."""
+        """Return a copy with transposed parts; a subclass exchanges parts that change roles."""
         return self._remade(turn)
 
 
 def _renewed(value: Any) -> Any:
-    """Return new temporaries for temporaries, also in a tuple; any other value as it is."""
+    """Return new temporaries for temporaries, also in a tuple; other values are returned as is."""
     if isinstance(value, Temporary):
         return Temporary()
     if type(value) is tuple and value and all(isinstance(item, Temporary) for item in value):
@@ -367,17 +368,17 @@ def _renewed(value: Any) -> Any:
 
 
 def transposed(part: Any) -> Any:
-    """Return the transpose of a matrix: a part's by rows, that of a group's as the group has it."""
+    """Return the transpose of a matrix: in row order, or distributed like the matrix."""
     return part.transpose() if isinstance(part, Matrix) else part.T
 
 
 def adjoint(part: Any) -> Any:
-    """Return the conjugate transpose of a matrix, made as :func:`transposed` makes it."""
+    """Return the conjugate transpose of a matrix, in the form of :func:`transposed`."""
     return transposed(part).conj()
 
 
 def require_finite(operator: LinOp, name: str) -> None:
-    """Apply an operator to a vector of ones.
+    """Apply an operator to a vector of ones, to test that its values are finite.
 
     Raises
     ------
@@ -401,7 +402,7 @@ def require_finite(operator: LinOp, name: str) -> None:
 
 
 class _PutOff(threading.local):
-    """The checks of this thread that a block puts off; None outside of such blocks."""
+    """The checks that a block of this thread defers; None outside of such blocks."""
 
     checks: list[Callable[[], None]] | None = None
 
@@ -411,10 +412,10 @@ _PUT_OFF = _PutOff()
 
 @contextmanager
 def checks_put_off() -> Iterator[list[Callable[[], None]]]:
-    """Let preconditioners that a block makes be checked by :func:`require_finite` later, or never.
+    """Defer the checks of preconditioners that a block builds, or skip them.
 
-    Yields the checks. A preconditioner that applies all of them needs no others if its own result
-    is finite: each takes a device some launches and a wait.
+    Yields the checks of :func:`require_finite`. A preconditioner that applies all others needs only
+    its own check: each check takes some launches and a wait on a device.
     """
     before = _PUT_OFF.checks
     checks: list[Callable[[], None]] = []
@@ -426,20 +427,20 @@ def checks_put_off() -> Iterator[list[Callable[[], None]]]:
 
 
 def rows_of(A: Any) -> Csr:
-    """Return the rows of this executor with all their columns, its own ones first.
+    """Return the rows of this executor with all their columns, its own columns first.
 
-    For a matrix that a group shares they belong to a member, with its ghosts as further columns, on
-    an executor with its own sums.
+    If a group shares the matrix, these are the rows of a member, with its ghosts as further
+    columns, on an executor without shared sums.
     """
     rows: Csr = A.asformat("csr") if A.partition is None else A.extended
     return rows.without_duplicates()
 
 
 def distinct_rows_of(A: Any) -> Csr:
-    """Return the matrix of :func:`rows_of`, with rows in any order where none is needed.
+    """Return the matrix of :func:`rows_of`, with unsorted rows if no order is needed.
 
-    Sorting the rows of a member with ghosts takes longer than a pass over them, and their order is
-    the one of the whole matrix.
+    For a member with ghosts, sorting takes longer than a pass over the rows, and their order
+    follows the whole matrix.
     """
     if A.partition is not None and is_known_distinct(A.extended):
         rows: Csr = A.extended
@@ -448,7 +449,7 @@ def distinct_rows_of(A: Any) -> Csr:
 
 
 def _is_recorded_alike(before: dict[str, Any], after: dict[str, Any]) -> bool:
-    """Return whether an operator with the attributes ``after`` is recorded as ``before`` was."""
+    """Return whether recordings with the attributes ``before`` are valid for ``after``."""
     return before.keys() == after.keys() and all(
         _is_same(value, after[name])
         for name, value in before.items()
@@ -469,37 +470,37 @@ def _is_same(a: Any, b: Any) -> bool:
 def update_all(
     replaced: Sequence[tuple[Any, Any]], check: Callable[[], None] = lambda: None
 ) -> None:
-    """Give matrices the values of others of their patterns: all of them, or none.
+    """Replace the values of matrices by values of others with the same patterns: all or none.
 
     Parameters
     ----------
     replaced : sequence of (Matrix, Matrix)
-        A matrix, and the one that provides its new values.
+        Pairs of a matrix and the matrix that provides its new values.
     check : callable, optional
-        Called when all have their new values. If it raises, they get the old ones.
+        Called when all matrices have their new values. If it raises, the old values are restored.
     """
     old = [part.executor.copy(part.data) for part, _ in replaced]
     try:
         for part, made in replaced:
             part.update_values(made.data)
         check()
-    except BaseException:  # an interruption too: half of the new values are of no use
+    except BaseException:  # also Ctrl-C: partial updates are useless
         for (part, _), data in zip(replaced, old, strict=True):
             part.update_values(data)
         raise
 
 
 def savepoint(operators: Sequence[Any], given: Any = None) -> Callable[[], None]:
-    """Return a function that gives operators, and all that they are made of, their present state.
+    """Return a function that restores the current state of operators and all their parts.
 
-    With it an update of several operators is taken back when one of them fails.
+    It reverts an update of several operators when one of them fails.
 
     Parameters
     ----------
     operators : sequence of LinOp
         Preconditioners, solvers and matrices. The values of all their matrices are copied.
     given : Matrix, optional
-        The matrix that updates are given: it stays as it is, and is not copied.
+        The argument of the updates: it is not changed, and not copied.
     """
     states: list[tuple[Any, dict[str, Any]]] = []
     values: list[tuple[Matrix, Array]] = []

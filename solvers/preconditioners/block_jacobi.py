@@ -28,26 +28,27 @@ ADAPTIVE = "adaptive"
 
 
 class BlockJacobi(Transposable):
-    """The inverses of square blocks on the diagonal.
+    """The inverses of square diagonal blocks.
 
     Parameters
     ----------
     A : matrix, shape (n, n)
-        Any format.
+        A matrix of any format.
     size : int, optional
-        Rows of a block at most, up to 32. Adjacent rows of one pattern (the unknowns of a node, for
-        instance) are a block; blocks are joined with the next ones as long as they have no more
-        rows than this. By default they are not joined; a ``Bsr`` with square blocks keeps its own.
+        Upper bound of the rows of a block, up to 32. Adjacent rows with one pattern (for instance
+        the unknowns of a node) form a block; adjacent blocks are merged up to this size. By default
+        they are not merged; a ``Bsr`` with square blocks keeps its own.
     storage : {"adaptive"} or dtype, optional
-        The storage dtype of the inverses, below the precision in which they are computed and
-        applied: a dtype such as ``"float32"`` for all, or by the condition of each block the lowest
-        of float16, bfloat16 and float32 that keeps two digits of its inverse. By default they are
-        not rounded. As they are by default.
+        The storage dtype of the inverses, if it is lower than the precision in which they are
+        computed and applied: a dtype such as ``"float32"`` for all, or for each block the lowest of
+        float16, bfloat16 and float32 that keeps two digits of its inverse, by its condition number.
+        By default, they are not rounded.
 
     Raises
     ------
     InvalidMatrix
-        If a block has no inverse; names its first row. If the matrix has NaN or Inf.
+        If a block has no inverse (the message names its first row), or if the matrix has NaN or
+        Inf.
     InvalidArgument
         If ``size`` is not between 1 and 32.
     UnsupportedDtype
@@ -55,10 +56,9 @@ class BlockJacobi(Transposable):
 
     Notes
     -----
-    The inverses are a matrix: ``Bsr`` if all blocks have equally many rows, else ``Csr``. Hermitian
-    positive definite if ``A`` is. With ``storage`` they
-    are a sum of matrices by rows, one for each dtype, and each is multiplied by its blocks;
-    ``bfloat16`` needs the package ml_dtypes.
+    The inverses form a matrix: ``Bsr`` if all blocks have the same size, else ``Csr``. It is
+    Hermitian positive definite if ``A`` is. With ``storage``, it is a sum of CSR matrices, one for
+    each dtype, each multiplied by its blocks; ``bfloat16`` needs the package ml_dtypes.
 
     References
     ----------
@@ -123,7 +123,7 @@ class BlockJacobi(Transposable):
         self.inverse = self._inverses(S)
 
     def _refresh(self, A: Matrix) -> None:
-        """Invert the blocks of the new values; where they are is kept."""
+        """Invert the blocks of the new values; their positions are kept."""
         S: Csr = A.asformat("csr").without_duplicates()
         if self._gathers is None or not self._gathers.fits(S):
             self._gathers = Gathers.of(S, self._starts)
@@ -132,7 +132,7 @@ class BlockJacobi(Transposable):
         together = isinstance(made, Matrix) and isinstance(old, Matrix)
         if together and made.data.dtype == old.data.dtype:  # type: ignore[attr-defined]
             old.update_values(made.data)  # type: ignore[attr-defined]
-        else:  # blocks have gone to another precision, or may have
+        else:  # the precision of blocks may have changed
             self.inverse = made
 
     @property
@@ -174,14 +174,14 @@ class BlockJacobi(Transposable):
 
     def _remade(self, change: Callable[[LinOp], LinOp]) -> BlockJacobi:
         made = super()._remade(change)
-        made._gathers = None  # the positions are of the matrix that was, where it was
+        made._gathers = None  # the positions belong to the old matrix on its executor
         return made
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_gathers": None}  # found again when values change
+        return {**self.__dict__, "_gathers": None}  # recomputed when values change
 
 
-# ---- where the blocks are
+# ---- the positions of the blocks
 
 
 def _blocks(A: Matrix, S: Csr, size: int | None) -> np.ndarray[Any, Any]:
@@ -197,7 +197,7 @@ def _blocks(A: Matrix, S: Csr, size: int | None) -> np.ndarray[Any, Any]:
 
 
 def _like_the_next(S: Csr) -> np.ndarray[Any, Any]:
-    """Return, on the host, whether each row but the last has the pattern of the row after it."""
+    """Return on the host, for each row but the last, whether the next row has its pattern."""
     n = S.shape[0]
     if n < 2:
         return np.zeros(0, bool)
@@ -205,7 +205,7 @@ def _like_the_next(S: Csr) -> np.ndarray[Any, Any]:
     lengths = S.indptr[1:] - S.indptr[:-1]
     alike = lengths[1:] == lengths[:-1]
     rows = row_of_entries(S)
-    # the entry below an entry, in a next row that is as long; the last rows have none
+    # the entry below each entry, if the next row has the same length; the last rows have none
     last = max(S.nnz - 1, 0)
     below = xp.minimum(xp.arange(S.nnz, dtype=np.int64) + lengths[rows], last)
     differs = (S.indices != S.indices[below]).astype(np.int64)
@@ -215,7 +215,7 @@ def _like_the_next(S: Csr) -> np.ndarray[Any, Any]:
 
 
 def _runs(like_the_next: np.ndarray[Any, Any], n: int) -> np.ndarray[Any, Any]:
-    """Return where runs of rows of one pattern begin, cut into pieces of at most 32."""
+    """Return the first rows of runs with one pattern, cut into pieces of at most 32 rows."""
     begins = np.flatnonzero(np.concatenate([[True], ~like_the_next]))
     ends = np.append(begins[1:], n)
     if np.all(ends - begins <= LARGEST):
@@ -225,14 +225,14 @@ def _runs(like_the_next: np.ndarray[Any, Any], n: int) -> np.ndarray[Any, Any]:
 
 
 def _joined(starts: np.ndarray[Any, Any], size: int) -> np.ndarray[Any, Any]:
-    """Return blocks that were joined, or cut, to as many rows as ``size`` at most."""
+    """Return blocks that are merged, or cut, to at most ``size`` rows."""
     joined = [0]
     for begin, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
         if end - joined[-1] <= size:
             continue
         if begin > joined[-1]:
             joined.append(begin)
-        while end - joined[-1] > size:  # one of these blocks is larger than asked for
+        while end - joined[-1] > size:  # a block is larger than requested
             joined.append(joined[-1] + size)
     return np.array([*joined, starts[-1]])
 
@@ -241,7 +241,7 @@ def _joined(starts: np.ndarray[Any, Any], size: int) -> np.ndarray[Any, Any]:
 
 
 class BlockGather(NamedTuple):
-    """Blocks of one size: their numbers, and where their entries are in the matrix and in them."""
+    """Blocks of one size: their indices, and the positions of their entries."""
 
     which: np.ndarray[Any, Any]
     entries: Array
@@ -249,7 +249,7 @@ class BlockGather(NamedTuple):
 
 
 class Gathers(NamedTuple):
-    """Where the entries of all blocks are, by size, and the pattern that they were found in."""
+    """The positions of the entries of all blocks, by size, and the pattern they belong to."""
 
     indptr: Array
     indices: Array
@@ -257,7 +257,7 @@ class Gathers(NamedTuple):
 
     @classmethod
     def of(cls, S: Csr, starts: np.ndarray[Any, Any]) -> Gathers:
-        """Find the positions of a matrix without duplicates, of blocks with these first rows."""
+        """Find the positions for a matrix without duplicates and blocks with these first rows."""
         executor, xp = S.executor, S.executor.xp
         sizes = np.diff(starts)
         rows = row_of_entries(S)
@@ -277,7 +277,7 @@ class Gathers(NamedTuple):
         return cls(S.indptr, S.indices, found)
 
     def fits(self, S: Csr) -> bool:
-        """Return whether a matrix, on the same executor, has the pattern of these positions."""
+        """Return whether a matrix on the same executor has the pattern of these positions."""
         xp = S.executor.xp
         mine, others = (self.indptr, self.indices), (S.indptr, S.indices)
         return all(
@@ -291,7 +291,7 @@ def _inverted(
 ) -> tuple[Matrix, dict[int, DiagonalBlocks]]:
     """Return the inverses of the blocks as a matrix, and by size as dense arrays.
 
-    The matrix has block rows if all are of one size, unless compressed ones were requested.
+    The matrix is ``Bsr`` if all blocks have one size, unless ``Csr`` was requested.
     """
     executor, xp = S.executor, S.executor.xp
     sizes = np.diff(starts)
@@ -339,7 +339,7 @@ def _by_rows(
     sizes: np.ndarray[Any, Any],
     made: dict[int, DiagonalBlocks],
 ) -> Csr:
-    """Return blocks of several sizes as compressed rows, block after block."""
+    """Return blocks of several sizes as a CSR matrix, block after block."""
     executor, xp = S.executor, S.executor.xp
     offsets = np.concatenate([[0], np.cumsum(sizes.astype(np.int64) ** 2)])
     data = xp.zeros(int(offsets[-1]), dtype=S.dtype)

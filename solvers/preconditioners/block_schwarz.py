@@ -27,36 +27,37 @@ ROWS_OF_BLOCK = 1024
 
 
 class BlockSchwarz(Transposable):
-    """Blocks of rows that overlap, with another preconditioner or a direct solver for each.
+    """Overlapping blocks of rows, with another preconditioner or a direct solver for each.
 
     Parameters
     ----------
     A : matrix, shape (n, n)
-        Any square matrix. Blocks consist of adjacent rows: an order such as
-        :func:`wollemi.reorder.nested_dissection` or ``rcm`` first makes them compact.
+        Any square matrix. Blocks consist of adjacent rows: reorder the matrix first, for example by
+        :func:`wollemi.reorder.nested_dissection` or ``rcm``, to make them compact.
     blocks : int, optional
-        How many; by default one for every 1024 rows.
+        Number of blocks; by default one for every 1024 rows.
     overlap : int
-        The number of layers of neighbours in the pattern that a block has besides its own rows.
+        Number of layers of adjacent rows in the pattern that are added to a block.
     inner : str, Settings
         The solver within a block, by name or settings: a preconditioner, or
-        ``wl.solvers.Direct()``. It is made of the block diagonal matrix of all blocks.
+        ``wl.solvers.Direct()``. It is built for the block diagonal matrix of all blocks.
     restricted : bool
-        Whether a row takes the solution of its own block (restricted), which takes fewer
-        iterations, or the sum of all; the sum is Hermitian where ``A`` and ``inner`` are, for CG.
+        Whether each row uses the solution of its own block (restricted), which takes fewer
+        iterations, or the sum of all solutions. The sum is Hermitian if ``A`` and ``inner`` are, as
+        CG needs.
 
     Raises
     ------
     InvalidArgument
         If an option is out of its range, or ``inner`` is no preconditioner.
     InvalidMatrix
-        If ``inner`` cannot be made.
+        If ``inner`` cannot be built.
 
     Notes
     -----
-    The blocks of all are one matrix, so that set-up and application go over all of them at once.
-    Where they are is found on the host. A matrix that a group of executors shares has
-    :class:`Schwarz`, with a block for each member.
+    All blocks form one matrix, so that set-up and application treat them in parallel. Their
+    positions are found on the host. If a group of executors shares a matrix, use :class:`Schwarz`,
+    with one block for each member.
 
     References
     ----------
@@ -149,7 +150,7 @@ class BlockSchwarz(Transposable):
         return as_preconditioner(made, self.blocks_matrix)
 
     def _refresh(self, A: Matrix) -> None:
-        """Take over new values; the positions of blocks are kept, and local solvers follow."""
+        """Update to new values; the positions of the blocks are kept, and local solvers updated."""
         S: Csr = A.asformat("csr").without_duplicates()
         if self._places is None:
             self._setup(S)
@@ -159,11 +160,11 @@ class BlockSchwarz(Transposable):
             self.blocks_matrix.update_values(S.data[self._places])
             self.local_inverse.update()  # type: ignore[attr-defined]
             self._require_finite()
-        except BaseException:  # Ctrl-C too: an update that failed leaves nothing half-changed
+        except BaseException:  # also Ctrl-C: a failed update leaves no partial changes
             restore()
             raise
         self.notes += getattr(self.local_inverse, "notes", [])
-        self._refreshed = object()  # loops that hold numbers of the local inverse are made anew
+        self._refreshed = object()  # loops with constants of the local inverse are recorded again
 
     # ---- applying
 
@@ -187,7 +188,7 @@ class BlockSchwarz(Transposable):
         return made
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_places": None}  # found again when values change
+        return {**self.__dict__, "_places": None}  # recomputed when values change
 
     def _turned(self, turn: Callable[[LinOp], LinOp]) -> Self:
         made = self._remade(turn)
@@ -199,9 +200,9 @@ class BlockSchwarz(Transposable):
 def _overlapping(
     S: Csr, blocks: int | None, overlap: int
 ) -> tuple[Any, np.ndarray[Any, Any], np.ndarray[Any, Any], int]:
-    """Return the positions of entries of all blocks, their rows, their own rows, and their number.
+    """Return the positions of all blocks' entries, their rows, own rows, and number of blocks.
 
-    The matrix of positions has 1 more than the position of an entry, so that none is 0.
+    The values of the position matrix are positions plus 1, so that none is 0.
     """
     from scipy.sparse import block_diag, csr_array
 
@@ -228,7 +229,7 @@ def _overlapping(
 def _there_and_back(
     S: Csr, rows: np.ndarray[Any, Any], own: np.ndarray[Any, Any], restricted: bool
 ) -> tuple[Csr, Csr]:
-    """Return the operator that takes a vector to all blocks, and the one that combines blocks."""
+    """Return the operator that restricts a vector to all blocks, and the prolongation."""
     from scipy.sparse import csr_array
 
     count, n = rows.size, S.shape[0]

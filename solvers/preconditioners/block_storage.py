@@ -34,9 +34,9 @@ class DiagonalBlocks(NamedTuple):
     Attributes
     ----------
     which : array of int64, shape (count,)
-        Their numbers.
+        Indices of the blocks.
     blocks, inverses : array, shape (count, size, size)
-        On the executor.
+        Blocks and inverses, on the executor.
     """
 
     which: np.ndarray[Any, Any]
@@ -47,7 +47,7 @@ class DiagonalBlocks(NamedTuple):
 def stored_by_condition(
     inverse: Csr, made: dict[int, DiagonalBlocks], starts: np.ndarray[Any, Any]
 ) -> tuple[LinOp, str]:
-    """Return the inverse as a sum of matrices of several storage dtypes, and a note on them.
+    """Return the inverse as a sum of matrices with several storage dtypes, and a note on them.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def _may_store(name: str, dtype: Any) -> bool:
 def _chosen(
     executor: Any, group: DiagonalBlocks, usable: list[str], full: str
 ) -> np.ndarray[Any, Any]:
-    """Return the names of the dtypes that blocks are stored in."""
+    """Return the storage dtype of each block, by name."""
     xp = executor.xp
     inverse = xp.abs(not_flushed(executor, group.inverses))
     norms = (
@@ -109,7 +109,7 @@ def _chosen(
         for name in reversed(usable):
             error = np.full(norm.size, _ROUNDOFF[name])
             most = float(np.finfo(np.float32).max)
-            if name == "float16":  # small entries lose digits, or all of them
+            if name == "float16":  # small entries lose some or all digits
                 error, most = error + size * _HALF_STEP / norm, _HALF_LARGEST
             names[(condition * error <= KEPT) & (largest <= most)] = name
     return names

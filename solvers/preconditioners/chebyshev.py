@@ -41,12 +41,12 @@ NEAR = 3.2
 
 
 def _interval(fraction: Any, bounds: Any) -> tuple[float | None, float | str]:
-    """Return the lower end as a part of the upper one, or None, and the upper end or its name.
+    """Return the lower end as a fraction of the upper one, or None, and the upper end or its name.
 
     Raises
     ------
     InvalidArgument
-        If they are no interval of positive numbers.
+        If they do not define an interval of positive numbers.
     """
     numbers = (int, float, np.number)
     if fraction is not None and not (isinstance(fraction, numbers) and 0 < fraction < 1):
@@ -73,26 +73,29 @@ def _interval(fraction: Any, bounds: Any) -> tuple[float | None, float | str]:
 class Chebyshev(Transposable):
     """Steps of the Chebyshev iteration on the upper part of the spectrum of ``D^-1 A``.
 
-    It damps the components that coarser levels of :class:`Multigrid` cannot see. To precondition
-    alone take :class:`Polynomial`; its interval reaches down to the smallest eigenvalue.
+    It damps the components that coarser levels of :class:`Multigrid` cannot represent. As a
+    standalone preconditioner use :class:`Polynomial`: its interval reaches down to the smallest
+    eigenvalue.
 
     Parameters
     ----------
     A : matrix, shape (n, n)
-        Its diagonal ``D`` has an inverse, and the eigenvalues of ``D^-1 A`` are real and positive,
-        or have positive real parts, as for diffusion and convection by upwind differences.
+        A matrix with an invertible diagonal ``D``. The eigenvalues of ``D^-1 A`` are real and
+        positive, or have positive real parts, as for diffusion and convection by upwind
+        differences.
     degree : int
-        Steps. The first needs no product where the iterate is 0, each other takes one.
+        Number of steps. The first one needs no product if the iterate is 0; each other step takes
+        one.
     fraction : float, optional
-        The lower end of the interval as a part of its upper end, between 0 and 1, where ``bounds``
-        gives no lower end. By default 0.2 for a Hermitian matrix, with real eigenvalues, and 0.4
+        The lower end of the interval as a fraction of its upper end, between 0 and 1, if ``bounds``
+        has no lower end. The default is 0.2 for a Hermitian matrix, with real eigenvalues, and 0.4
         for others.
     bounds : pair of float, float or {"auto", "rows", "power"}
-        Bounds of the eigenvalues of ``D^-1 A``: the smallest and the largest, or the largest
-        modulus alone, or the name of a way to find it. ``"rows"`` is the largest row sum of
-        ``|D^-1 A|``, a bound that one pass over the matrix finds and that is near for scalar
-        equations; ``"power"`` is 1.1 times the result of fifteen steps of the power method.
-        ``"auto"`` takes the first unless it is above 3.2, as for elasticity.
+        Bounds of the eigenvalues of ``D^-1 A``: the smallest and the largest one, or the largest
+        modulus alone, or the name of a method to find it. ``"rows"`` is the largest row sum of
+        ``|D^-1 A|``, a bound from one pass over the matrix that is close for scalar equations;
+        ``"power"`` is 1.1 times the result of fifteen steps of the power method. ``"auto"`` uses
+        the first unless it exceeds 3.2, as for elasticity.
 
     Raises
     ------
@@ -103,7 +106,7 @@ class Chebyshev(Transposable):
 
     Notes
     -----
-    A step is a product and one pass over five vectors, which executors may join: ``q = A x``, then
+    A step is a product and one pass over five vectors, which executors may fuse: ``q = A x``, then
     ``d = last d + next D^-1 (b - q)`` and ``x += d``. The residual is never stored.
 
     References
@@ -123,7 +126,7 @@ class Chebyshev(Transposable):
 
     parts = ("A", "inverse")
     over_groups = "products"
-    updates_in_place = False  # recorded loops have the factors of the steps as constants
+    updates_in_place = False  # the factors of the steps are constants of recorded loops
 
     A: Matrix
     inverse: Diagonal
@@ -189,7 +192,7 @@ class Chebyshev(Transposable):
         return LOWER if has_real_spectrum(A) else LOWER_OF_OTHERS
 
     def _upper_end(self, A: Matrix, S: Csr, rows: float) -> float:
-        """Return a bound of the eigenvalues, by the largest row sum of this executor's rows."""
+        """Return a bound of the eigenvalues; ``rows`` is the largest row sum on this executor."""
         links = None if A.partition is None else A.executor.links
         rows = rows if links is None else float(np.max(links.all(rows)))
         if self._asked == "rows" or (self._asked == "auto" and rows <= NEAR):
@@ -207,7 +210,7 @@ class Chebyshev(Transposable):
             self.executor.run(vector.axpby, z, y, alpha, beta)
 
     def _smooth(self, b: Array, x: Array, from_zero: bool) -> None:
-        """Bring ``x`` nearer to the solution; ``from_zero`` takes it as 0 and does not read it."""
+        """Improve ``x``; ``from_zero`` assumes that it is 0, without reading it."""
         (n, k), executor = x.shape, self.executor
         first, second, third, _ = self._temporaries
         with (
@@ -216,7 +219,7 @@ class Chebyshev(Transposable):
             third.block(executor, n, k, self.dtype, self.A.room) as spare,
         ):
             named = {"b": b, "q": q, "d": d, "inverse": self.inverse.data}
-            # the last of the steps that go from one array to the other writes x
+            # steps alternate between two arrays, and the last one writes x
             odd = len(self.steps) % 2 == 1
             here = spare if from_zero and not odd else x
             for at, (last, following) in enumerate(self.steps):
@@ -237,7 +240,7 @@ class Chebyshev(Transposable):
 def has_real_spectrum(A: Matrix) -> bool:
     """Return whether a matrix is Hermitian to rounding.
 
-    Of one that a group shares, each member looks at the block of its own rows and columns.
+    If a group shares it, each member tests its diagonal block.
     """
     if A.partition is None:
         return is_hermitian_by_rows(rows_of(A).without_duplicates())
@@ -246,7 +249,7 @@ def has_real_spectrum(A: Matrix) -> bool:
 
 
 def run(step: Any, executor: Any, named: dict[str, Any], **numbers: float) -> None:
-    """Run a step on the arrays and numbers of which it has the names."""
+    """Run a step on named arrays and numbers."""
     given = named | numbers
     step.run(executor, **{name: given[name] for name in step.names})
 

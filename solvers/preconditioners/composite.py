@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 
 class _OfParts(Configurable):
-    """The class of classes that are called with preconditioners, ``Multiplicative("ilu", M)``."""
+    """Metaclass of classes that are called with preconditioners, ``Multiplicative("ilu", M)``."""
 
     def __call__(cls, *arguments: Any, **options: Any) -> Any:
-        """Make settings of names and settings, or an instance for the matrix of a made part."""
+        """Return settings for names and settings, or an instance for the matrix of a built step."""
         if arguments and all(_is_part(part) for part in arguments) and "A" not in options:
             made = [part for part in arguments if isinstance(part, Preconditioner)]
             options["steps"] = list(arguments)
@@ -41,7 +41,7 @@ def _is_part(part: Any) -> bool:
 
 
 class _Composite(Transposable, metaclass=_OfParts):
-    """The common base of compositions: steps that are made from the same matrix, and follow it."""
+    """Base of compositions: steps that are built from one matrix, and updated with it."""
 
     parts = ("matrix",)
 
@@ -69,7 +69,7 @@ class _Composite(Transposable, metaclass=_OfParts):
         self._collect_notes()
 
     def _refresh(self, A: Matrix) -> None:
-        """Let every step follow that can."""
+        """Update every step that can be updated."""
         restore = savepoint(self.steps, A)
         try:
             for step in self.steps:
@@ -78,10 +78,10 @@ class _Composite(Transposable, metaclass=_OfParts):
                     follow(A)
             self.matrix = A
             self._require_finite()
-        except BaseException:  # an interruption too: steps of two matrices do not fit
+        except BaseException:  # also Ctrl-C: steps of two matrices do not match
             restore()
             raise
-        self._refreshed = object()  # loops that hold numbers of a step are made anew
+        self._refreshed = object()  # loops with constants of a step are recorded again
         self._collect_notes()
 
     def _collect_notes(self) -> None:
@@ -105,19 +105,19 @@ class _Composite(Transposable, metaclass=_OfParts):
 
 
 class Multiplicative(_Composite):
-    """Preconditioners one after the other, each on the residual of the earlier ones.
+    """Preconditioners in sequence, each applied to the residual of the earlier ones.
 
-    ``Multiplicative(M1, M2)`` applies ``M1 + M2 - M2 A M1``; with ``symmetric=True`` ``M1`` comes
-    once more at the end, as its adjoint, so that Hermitian steps make a Hermitian whole.
+    ``Multiplicative(M1, M2)`` applies ``M1 + M2 - M2 A M1``. With ``symmetric=True``, the adjoint
+    of ``M1`` is applied again at the end, so that Hermitian steps give a Hermitian preconditioner.
 
     Parameters
     ----------
     A : matrix, shape (n, n)
         Any; left out where all steps are names or settings, or where a step was made of a matrix.
     steps : list of str, Settings, Preconditioner or LinOp
-        The steps in order. Names and settings are made from ``A``.
+        The steps in order. Names and settings are built from ``A``.
     symmetric : bool
-        Whether the steps before the last one are done again in the opposite order.
+        Whether the steps before the last one are repeated in reverse order.
 
     Raises
     ------
@@ -126,8 +126,8 @@ class Multiplicative(_Composite):
 
     Notes
     -----
-    Applying takes a product with ``A`` for every step but the first. A solver among the steps makes
-    the whole vary from one application to the next: that asks for :class:`Fcg`.
+    An application takes a product with ``A`` for every step but the first. If a solver is among the
+    steps, applications vary: use :class:`Fcg` or another flexible method.
 
     References
     ----------
@@ -174,7 +174,7 @@ class Multiplicative(_Composite):
         self._repeat()
 
     def _repeat(self) -> None:
-        """Make the adjoints of the steps that come once more."""
+        """Build the adjoints of the repeated steps."""
         self._again = [step.H for step in self.steps[-2::-1]] if self.symmetric else []
         self._known = _updates_of(self.steps)
 
@@ -197,7 +197,7 @@ class Multiplicative(_Composite):
 
     @property
     def _rebuilds(self) -> int:  # type: ignore[override]
-        # adjoints of steps may be copies, which no update of a step reaches
+        # adjoints of steps may be copies that no update of a step reaches
         return super()._rebuilds + (_updates_of(self.steps) if self.symmetric else 0)
 
     def _remade(self, change: Callable[[LinOp], LinOp]) -> Self:
@@ -208,7 +208,7 @@ class Multiplicative(_Composite):
         return made
 
     def _follow_steps(self) -> None:
-        """Make the adjoints again if a step was updated by its owner."""
+        """Rebuild the adjoints if a step was updated by its owner."""
         known = _updates_of(self.steps)
         if self.symmetric and self._again and self._known != known:
             self._again, self._known = [step.H for step in self.steps[-2::-1]], known
@@ -221,7 +221,7 @@ class Multiplicative(_Composite):
 
 
 class Additive(_Composite):
-    """The sum of preconditioners, each on the whole residual.
+    """The sum of preconditioners, each applied to the whole residual.
 
     Parameters
     ----------

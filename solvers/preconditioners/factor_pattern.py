@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 
 class Sweep(NamedTuple):
-    """A sorted pattern with a full diagonal, as ``parilu.sweep`` takes it.
+    """A sorted pattern with a full diagonal, as ``parilu.sweep`` expects it.
 
-    ``columns[j]:columns[j + 1]`` are the indices in ``entries`` with the positions of column ``j``,
-    by rows; ``diagonal`` has the positions of the diagonal entries.
+    ``columns[j]:columns[j + 1]`` is the range of ``entries`` with the positions of column ``j``,
+    ordered by rows; ``diagonal`` has the positions of the diagonal entries.
     """
 
     indptr: Array
@@ -36,16 +36,16 @@ class Sweep(NamedTuple):
 
 
 class FactorPattern:
-    """The pattern of the factors of a level.
+    """The pattern of the factors for a level of fill-in.
 
     Parameters
     ----------
     A : Csr, shape (n, n)
-        Rows sorted, without duplicates.
+        The matrix, with sorted rows without duplicates.
     level : int
-        Level 0 adds the diagonal; level 1 the fill of one elimination.
+        Level 0 adds the diagonal; level 1 also the fill-in of one elimination.
     by_rows : bool
-        Whether factors are made row by row, which needs no columns.
+        Whether factors are computed row by row, which needs no columns.
     hermitian : bool
         Whether the lower factor is the adjoint of the upper one, and has its pattern.
 
@@ -56,11 +56,11 @@ class FactorPattern:
     diagonal : array, shape (n,)
         The positions of its diagonal entries.
     lower, upper : Csr
-        The strict triangles; their values are any.
+        The strict triangles, with arbitrary values.
     mirror : array or None
-        Of Hermitian ones: where an entry of the lower triangle is in the upper one.
+        For Hermitian factors: the position in the upper triangle of each entry of the lower one.
     sweep : Sweep or None
-        The order of sweeps, if factors are not made row by row.
+        The order of sweeps, if factors are not computed row by row.
     """
 
     def __init__(self, A: Csr, level: int, by_rows: bool, hermitian: bool) -> None:
@@ -84,16 +84,16 @@ class FactorPattern:
 
     @property
     def nnz(self) -> int:
-        """How many entries the factors have in one array."""
+        """Number of entries of both factors in one array."""
         return int(self.indices.shape[0])
 
     @property
     def bounds(self) -> tuple[Array, Array]:
-        """Where the entries of each row begin and end."""
+        """The first and the last position of each row's entries."""
         return self.indptr[:-1], self.indptr[1:]
 
     def fits(self, A: Csr) -> bool:
-        """Return whether a matrix has as many entries as the one that this was made of."""
+        """Return whether a matrix has the number of entries of the original one."""
         return self.entries == A.nnz
 
     def triangles(self, dtype: Any) -> tuple[Csr, Csr]:
@@ -106,7 +106,7 @@ class FactorPattern:
 
 
 class _Located(NamedTuple):
-    """The diagonal of a matrix, and how many entries each row has on either side of it."""
+    """The diagonal of a matrix, and the number of entries on either side of it in each row."""
 
     diagonal: Array
     below: Array
@@ -126,7 +126,7 @@ def _located(A: Csr) -> _Located:
 
 
 def _triangle(A: Csr, found: _Located, *, upper: bool) -> Csr:
-    """Return a strict triangle; its values are any."""
+    """Return a strict triangle with arbitrary values."""
     executor, n, index = A.executor, A.shape[0], A.index_dtype
     first, length, count = found.diagonal + 1, found.above, found.upper
     if not upper:
@@ -134,13 +134,13 @@ def _triangle(A: Csr, found: _Located, *, upper: bool) -> Csr:
     indptr, indices = executor.allocate((n + 1,), index), executor.allocate((count,), index)
     executor.run(scan.pointers, length, indptr)
     executor.run(ilu.part, first, length, A.indices, indptr, indices)
-    # columns stand in for values, which take no memory so
+    # column indices serve as values, which saves memory
     return known_canonical(Csr._from_arrays(executor, A.shape, indices, indices, indptr))
 
 
 def _widened(A: Csr, level: int) -> Csr:
-    """Return a matrix with the entries of the factors of a level; its values are any."""
-    S = add(_with_ones(A, A.dtype), identity(A))  # positive numbers: nothing cancels
+    """Return a matrix with the pattern of a level's factors, and arbitrary values."""
+    S = add(_with_ones(A, A.dtype), identity(A))  # positive numbers, without cancellation
     for _ in range(level):
         found = _located(S)
         lower, upper = (_triangle(S, found, upper=upper) for upper in (False, True))

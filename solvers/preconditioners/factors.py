@@ -33,7 +33,7 @@ LARGEST_FACTOR = 1e12
 
 
 class Factors(NamedTuple):
-    """``S L D U S`` with unit triangular ``L`` and ``U`` approximates the inverse's inverse.
+    """Factors ``S L D U S`` of the matrix, with unit triangular ``L`` and ``U``.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Factors(NamedTuple):
     shift : float
         The shift of the scaled diagonal.
     change : float
-        The change of the last sweep, relative to the factors; 0 if they were made row by row.
+        The change of the last sweep, relative to the factors; 0 for factors by rows.
     """
 
     lower: Csr
@@ -56,7 +56,7 @@ class Factors(NamedTuple):
 
 
 class Elimination(NamedTuple):
-    """The result of elimination on a pattern for the values of a matrix.
+    """The result of an elimination on a pattern for the values of a matrix.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class Elimination(NamedTuple):
     scale : array, shape (n,)
         The scaling ``S^-1``.
     shift, change : float
-        As of :class:`Factors`.
+        As in :class:`Factors`.
     """
 
     v: Array
@@ -76,10 +76,9 @@ class Elimination(NamedTuple):
 
 
 class Factorization:
-    """The pattern for factorizations of new values, and the results for the present ones.
+    """The pattern for factorizations of new values, and the results for the current ones.
 
-    All that share the arrays of a preconditioner share this: an update that fails writes the
-    arrays again.
+    Preconditioners that share arrays share this object: a failed update restores the arrays.
     """
 
     def __init__(self, pattern: FactorPattern, made: Elimination) -> None:
@@ -87,7 +86,7 @@ class Factorization:
 
 
 def identity(A: Csr) -> Csr:
-    """Return the identity with the dtypes of a matrix, where it is."""
+    """Return the identity with the dtypes and the executor of a matrix."""
     xp, n = A.executor.xp, A.shape[0]
     indptr = xp.arange(n + 1, dtype=A.index_dtype)
     indices = xp.arange(n, dtype=A.index_dtype)
@@ -96,7 +95,7 @@ def identity(A: Csr) -> Csr:
 
 
 def row_of_entries(A: Csr) -> Array:
-    """Return the row of every entry."""
+    """Return the row index of every entry."""
     xp = A.executor.xp
     if xp is np:
         return np.repeat(np.arange(A.shape[0], dtype=A.index_dtype), np.diff(A.indptr))
@@ -105,7 +104,7 @@ def row_of_entries(A: Csr) -> Array:
 
 
 def kept(A: Csr, keep: Array, data: Array) -> Csr:
-    """Return the entries where ``keep`` is true, with these values."""
+    """Return the entries for which ``keep`` is true, with these values."""
     xp = A.executor.xp
     counts = xp.concatenate([xp.zeros(1, dtype=np.int64), xp.cumsum(keep, dtype=np.int64)])
     indptr = counts[A.indptr].astype(A.index_dtype)
@@ -115,25 +114,25 @@ def kept(A: Csr, keep: Array, data: Array) -> Csr:
 def eliminated(
     A: Csr, pattern: FactorPattern, sweeps: int | None, hermitian: bool, who: str
 ) -> Elimination | None:
-    """Return the factors of a matrix on a pattern; None if it has entries that the pattern has not.
+    """Return the factors of a matrix on a pattern; None if the pattern lacks entries of it.
 
     Parameters
     ----------
     A : Csr
         Rows sorted, without duplicates.
     pattern : FactorPattern
-        With a :class:`~.factor_pattern.Sweep` if there are sweeps.
+        The pattern, with a :class:`~.factor_pattern.Sweep` if there are sweeps.
     sweeps : int or None
-        Sweeps over all entries; None makes the factors row by row.
+        Number of sweeps over all entries; None computes the factors row by row.
     hermitian : bool
         Whether the pivots are to be positive.
     who : str
-        Whom to name in errors.
+        The name of the caller in errors.
 
     Raises
     ------
     InvalidMatrix
-        If no shift gives pivots that can be divided by.
+        If no shift gives usable pivots.
     """
     executor, n = A.executor, A.shape[0]
     scale, phase = (executor.allocate((n,), A.dtype) for _ in range(2))
@@ -160,7 +159,7 @@ def eliminated(
 
 
 def without_pivots(who: str, hermitian: bool) -> InvalidMatrix:
-    """Return the error of a matrix that has no pivots with any of the shifts."""
+    """Return the error for a matrix without usable pivots for any shift."""
     kind = "positive " if hermitian else ""
     return InvalidMatrix(
         f"{who}: no {kind}pivots were found, with up to {SHIFTS[-1]:g} times the diagonal added: "
@@ -169,22 +168,22 @@ def without_pivots(who: str, hermitian: bool) -> InvalidMatrix:
 
 
 class RecordedElimination:
-    """Elimination row by row without a shift, by operations of the executor alone.
+    """Elimination by rows without a shift, by operations of the executor alone.
 
     Parameters
     ----------
     A : Csr
         Rows sorted, without duplicates; its values change between two runs.
     pattern : FactorPattern
-        That holds all entries of the matrix.
+        A pattern with all entries of the matrix.
     hermitian : bool
         Whether the pivots are to be positive.
 
     Attributes
     ----------
     failures : array of int64, shape (4,)
-        Counts of values that are not finite, of entries outside the pattern, of unfit pivots, and
-        of numbers that left the range of the dtype, which the caller counts in ``lost``.
+        Counts of values that are not finite, of entries outside the pattern, of unusable pivots,
+        and of numbers that left the range of the dtype, which the caller counts in ``lost``.
     """
 
     def __init__(self, A: Csr, pattern: FactorPattern, hermitian: bool) -> None:
@@ -198,7 +197,7 @@ class RecordedElimination:
         self.v = executor.zeros((pattern.nnz,), A.dtype)
 
     def run(self) -> Elimination:
-        """Factorize the present values; the result is in the same arrays each time."""
+        """Factorize the current values; the result is in the same arrays each time."""
         run, pattern = self.executor.run, self.pattern
         bad, outside, unfit = (self.failures[k : k + 1] for k in range(3))
         run(parilut.scaling, *self.given, self.scale, self.phase, bad)
@@ -213,7 +212,7 @@ class RecordedElimination:
 def _made(
     executor: Executor, pattern: FactorPattern, a: Array, sweeps: int | None
 ) -> tuple[Array, tuple[Array, ...]]:
-    """Return the factors, in ``a`` if row by row; of sweeps, the last change and the norm."""
+    """Return the factors, in ``a`` if by rows; for sweeps, the last change and the norm."""
     if sweeps is None:
         executor.run(triangular.factorize, pattern.indptr, pattern.indices, pattern.diagonal, a)
         return a, ()
@@ -232,9 +231,9 @@ def _made(
 def write_triangles(
     made: Elimination, pattern: FactorPattern, lower: Csr, upper: Csr, pivots: Diagonal
 ) -> None:
-    """Write the results of elimination to the triangles and the pivots of a preconditioner.
+    """Write the results of an elimination to a preconditioner's triangles and pivots.
 
-    Of Hermitian ones ``U = D V`` with unit ``V``, and ``L = V^H``: from the upper part alone, as
+    For Hermitian matrices, ``U = D V`` with unit ``V``, and ``L = V^H``, from the upper part alone:
     sweeps leave the two parts different.
     """
     run, hermitian = upper.executor.run, pattern.mirror is not None
@@ -254,14 +253,14 @@ def write_scaled(
     above: Csr,
     diagonal: Diagonal,
 ) -> int:
-    """Write triangles with pivots and scaling in them; return how many numbers lost their range.
+    """Write scaled triangular factors; return the number of values that left their range.
 
     Parameters
     ----------
     operation : Operation
         ``ilu.join`` for substitution, ``ilu.rescale`` for sweeps.
     parts : tuple
-        The triangles, the pivots, and the scalings from the left and the right.
+        The triangular factors, the pivots, and the scalings from the left and the right.
     below, above, diagonal : Csr, Csr, Diagonal
         The results.
     """
@@ -279,7 +278,7 @@ def scaled(
     diagonal: Diagonal,
     lost: Array,
 ) -> None:
-    """Write triangles with pivots and scaling in them, and how many numbers lost their range."""
+    """Write scaled triangular factors, and count the values that left their range."""
     lower, upper, *diagonals = parts
     halves = [(*row_bounds(half), half.indices, half.data) for half in (lower, upper)]
     given = (*halves[0], *halves[1], *(d.data for d in diagonals))

@@ -39,43 +39,43 @@ SWEEPS = 3
 
 
 class Ilu(Transposable):
-    """Incomplete LU factors on the pattern of the matrix, or with the fill of one elimination.
+    """Incomplete LU factors on the pattern of the matrix, or with fill-in of one elimination.
 
     Parameters
     ----------
     A : matrix, shape (n, n)
         Any square matrix.
     level : {0, 1}
-        Whether the factors have the pattern of ``A``, or also the fill of one elimination.
+        Level of fill-in: 0 for the pattern of ``A``, 1 to add the fill-in of one elimination.
     factor_sweeps : int or "exact", optional
-        How the factors are made: row by row (``"exact"``, on ``reference`` and ``omp``, and the
-        default there) or by this number of sweeps over all entries at once (anywhere; 3 by default
-        on devices).
+        How the factors are computed: row by row (``"exact"``, on ``reference`` and ``omp``, where
+        it is the default) or by this number of parallel sweeps over all entries (on every executor;
+        3 by default on devices).
     apply : str, optional
-        How a triangle is solved with: ``"exact"`` substitution (level by level on devices; the
-        default on ``reference`` and ``omp``), ``"jacobi:3"``, three products with it (the default
-        on devices), or ``"isai:1"``, one product with an approximate inverse on the pattern of that
-        power of the triangle.
+        How triangular factors are applied: by ``"exact"`` substitution (level by level on devices;
+        the default on ``reference`` and ``omp``), by ``"jacobi:3"``, three products (the default on
+        devices), or by ``"isai:1"``, one product with an approximate inverse on the pattern of that
+        power of the triangular factor.
 
     match : bool
-        Whether rows are first permuted, and both sides scaled, so that the diagonal has the largest
-        product (:func:`wollemi.reorder.matching`): for matrices with zeros on the diagonal.
+        Whether rows are first permuted, and both sides scaled, to maximize the product of the
+        diagonal (:func:`wollemi.reorder.matching`): for matrices with zeros on the diagonal.
     order : {"rcm", "amd", "nd"}, optional
-        A symmetric order of rows and columns that is taken before (:mod:`wollemi.reorder`).
+        A symmetric permutation that is applied before the factorization (:mod:`wollemi.reorder`).
 
     Raises
     ------
     InvalidMatrix
         If no pivots can be found.
     UnsupportedOperation
-        If ``factor_sweeps="exact"`` is asked for where there is no kernel for it.
+        If ``factor_sweeps="exact"`` is requested, but the executor has no kernel for it.
     InvalidArgument
         If an option is out of its range.
 
     Notes
     -----
-    The matrix is scaled to a diagonal of modulus 1 first. A pivot that is too small has the whole
-    factorization repeated with a multiple of the diagonal added, as ``M.notes`` says.
+    The matrix is first scaled to a diagonal of modulus 1. If a pivot is too small, the whole
+    factorization is repeated with a multiple of the diagonal added, as ``M.notes`` says.
 
     References
     ----------
@@ -159,7 +159,7 @@ class Ilu(Transposable):
         self._make(S if self.reordering is None else self.reordering.matrix(S))
 
     def _make(self, S: Csr) -> None:
-        """Make all parts anew."""
+        """Rebuild all parts."""
         pattern = FactorPattern(S, self.level, self.sweeps is None, self.hermitian)
         made = self._eliminated(S, pattern)
         assert made is not None
@@ -179,9 +179,9 @@ class Ilu(Transposable):
         self._note(pattern.nnz, made)
 
     def _refresh(self, A: Matrix) -> None:
-        """Factorize again, into the arrays that there are; all that the pattern says is kept.
+        """Factorize again into the existing arrays; data of the pattern are kept.
 
-        A matching depends on values: it is found anew, and all parts with it.
+        A matching depends on values: it is recomputed, with all parts.
         """
         if self.match:
             self._setup(A)
@@ -193,14 +193,14 @@ class Ilu(Transposable):
         fits = kept is not None and kept.pattern.fits(S)
         made = self._eliminated(S, kept.pattern) if kept is not None and fits else None
         if kept is None or made is None:
-            self._make(S)  # another pattern: recorded loops of solvers are made again
+            self._make(S)  # another pattern: solvers record their loops again
             return
         before = self.triangles
         try:
             self._overwrite(made, kept.pattern)
             self._require_finite()
-        except BaseException:  # an interruption too: half of the new values are of no use
-            self.triangles = before  # they were written to, also where they are of no use now
+        except BaseException:  # also Ctrl-C: partial updates are useless
+            self.triangles = before  # restored even if they are not used now
             self._overwrite(kept.made, kept.pattern)
             raise
         kept.made = made
@@ -211,7 +211,7 @@ class Ilu(Transposable):
         return True
 
     def _recorded_refresh(self, A: Matrix) -> RecordedRefresh | None:
-        """Return the operations that factorize row by row without a shift, in place."""
+        """Return the operations that factorize by rows without a shift, in place."""
         kept, triangles = self._factorization, self.triangles
         by_rows = self.sweeps is None and self.applied[0] == "exact"
         if not by_rows or self.reordering is not None or kept is None or triangles is None:
@@ -235,7 +235,7 @@ class Ilu(Transposable):
         return eliminated(S, pattern, self.sweeps, self.hermitian, type(self).__name__)
 
     def _overwrite(self, made: Elimination, pattern: FactorPattern) -> None:
-        """Give all arrays new values: the recorded loops of solvers go on with these."""
+        """Overwrite all arrays with new values: recorded solver loops use these arrays."""
         self._write(made, pattern)
         triangles = self.triangles
         if triangles is not None and self._join(triangles):
@@ -273,10 +273,10 @@ class Ilu(Transposable):
             )
 
     def _inverted(self, patterns: tuple[Csr, Csr] | None = None) -> tuple[Csr, Csr]:
-        """Return approximate inverses of the triangles: one product each applies them.
+        """Return approximate inverses of the triangular factors: one product applies each.
 
-        The inverse of a Hermitian factorization's upper triangle is the adjoint of the lower one's:
-        rows of the two would be approximated independently of each other.
+        In a Hermitian factorization, the inverse of the upper factor is the adjoint of the lower
+        one's inverse: separate approximations by rows would not match.
         """
         first, second = patterns or (None, None)
         below = self._inverse_of(self.lower, first, upper=False)
@@ -290,13 +290,13 @@ class Ilu(Transposable):
         return below._with_data(lower), above._with_data(upper)
 
     def _inverse_of(self, N: Csr, pattern: Csr | None, *, upper: bool) -> Csr:
-        """Return the approximate inverse of a unit triangle."""
+        """Return the approximate inverse of a unit triangular matrix."""
         if pattern is None:
             pattern = pattern_of_inverse(N, self.applied[1])
         return pattern._with_data(inverted_triangle(N, pattern, upper=upper))
 
     def _prepare(self) -> None:
-        """Find levels and scale triangles, which an application being recorded could not do."""
+        """Compute levels and scale triangular factors: this cannot be done during a recording."""
         if self.applied[0] == "isai":
             return
         if self.applied[0] == "exact":
@@ -307,7 +307,7 @@ class Ilu(Transposable):
             self.triangles = self._joined()
 
     def _joined(self) -> tuple[Any, ...] | None:
-        """Return the triangles with pivots and scaling in them, which saves passes over vectors.
+        """Return the triangular factors with pivots and scaling, which saves passes over vectors.
 
         None if a number would leave the range of the dtype.
         """
@@ -320,7 +320,7 @@ class Ilu(Transposable):
         return None if self._join(triangles) else triangles
 
     def _join(self, triangles: tuple[Any, ...]) -> int:
-        """Write the triangles; return how many numbers left the range of the dtype."""
+        """Write the triangular factors; return the number of values out of the dtype's range."""
         parts = (self.lower, self.upper, self.pivots, self.left, self.right)
         operation = ilu.join if self.applied[0] == "exact" else ilu.rescale
         return write_scaled(operation, parts, *triangles[:3])
@@ -370,7 +370,7 @@ class Ilu(Transposable):
             self.reordering.out_of(z, y, alpha, beta)
 
     def _solve(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
-        """Apply the factors in their own order."""
+        """Apply the factors in their own row order."""
         (n, k), executor, dtype = x.shape, self.executor, self.dtype
         run = executor.run
         first, *_ = self._temporaries
@@ -396,7 +396,7 @@ class Ilu(Transposable):
             run(vector.scale_rows, self.right.data, t, y, alpha, beta)
 
     def _solve_triangles(self, x: Array, y: Array) -> None:
-        """Set ``y`` to the solution of both triangles, in the form of :meth:`_joined`."""
+        """Set ``y`` to the solution with both factors, in the form of :meth:`_joined`."""
         assert self.triangles is not None
         lower, upper, *diagonals = self.triangles
         if self.applied[0] != "exact":
@@ -407,7 +407,7 @@ class Ilu(Transposable):
         substitute(upper, diagonals[1].data, y, upper=True, factor=1.0)
 
     def _sweep(self, lower: Csr, upper: Csr, between: Diagonal, x: Array, y: Array) -> None:
-        """Solve both unit triangles by sweeps, with a diagonal between them; ``y`` may be ``x``."""
+        """Solve with both unit factors by sweeps, with a diagonal between; ``y`` may be ``x``."""
         (n, k), (_, second, third, *_) = x.shape, self._temporaries
         with (
             second.block(self.executor, n, k, self.dtype) as z,
@@ -422,7 +422,7 @@ class Ilu(Transposable):
         made = self._changed(change)
         if made.triangles is not None:
             alike = made.executor == self.executor and made.dtype == self.dtype
-            # a private copy shares the arrays, which new values overwrite
+            # a private copy shares the arrays, which updates overwrite
             made.triangles = tuple(map(change, made.triangles)) if alike else None
         made._prepare()
         return made
@@ -439,12 +439,12 @@ class Ilu(Transposable):
         if made.reordering is not None and made.dtype != self.dtype:
             made.reordering = made.reordering.astype(made.dtype)
         made._choose(*self._asked)
-        if made.applied != self.applied:  # another executor has another default
+        if made.applied != self.applied:  # the default depends on the executor
             made.inverses = made._inverted() if made.applied[0] == "isai" else None
         return made
 
     def __getstate__(self) -> dict[str, Any]:
-        state = {**self.__dict__, "_factorization": None}  # found again when values change
+        state = {**self.__dict__, "_factorization": None}  # recomputed when values change
         state.pop("_ones", None)
         state["triangles"] = None
         return state
@@ -467,16 +467,16 @@ class Ilu(Transposable):
 
 
 class Ic(Ilu):
-    """Incomplete Cholesky factors: :class:`Ilu` with the upper factor's adjoint as the lower one.
+    """Incomplete Cholesky factors: :class:`Ilu` with adjoint factors.
 
-    Fit for CG: the preconditioner is Hermitian positive definite.
+    Suitable for CG: the preconditioner is Hermitian positive definite.
 
     Parameters
     ----------
     A : matrix, shape (n, n)
-        Hermitian positive definite; the part above the diagonal is read.
+        A Hermitian positive definite matrix; only its upper triangle is read.
     level, factor_sweeps, apply, order, executor
-        As for :class:`Ilu`; ``match`` is refused, which would not keep the matrix Hermitian.
+        As for :class:`Ilu`; ``match`` is refused: the permuted matrix would not be Hermitian.
 
     Raises
     ------
@@ -485,8 +485,8 @@ class Ic(Ilu):
 
     Notes
     -----
-    The factors are ``U^H D U`` with a unit diagonal: the two halves of sweeps are not each other's
-    adjoints before they have converged, and CG fails with such factors.
+    The factors are ``U^H D U`` with a unit diagonal. Before convergence, the two parts of sweeps
+    are not adjoint to each other, and CG would fail with such factors.
 
     References
     ----------

@@ -44,15 +44,16 @@ class Ilut(Ilu):
     drop : float
         Entries smaller than ``drop`` times the norm of the matrix's row are dropped.
     fill : float
-        The factors have at most about ``fill`` times the entries of the matrix: a row keeps its
-        largest ones, equally many in each half; with sweeps each half does.
+        The factors have at most about ``fill`` times the entries of the matrix. A row keeps its
+        largest entries, the same number in each factor; with sweeps, the limit holds for each
+        factor.
     apply, match, order, executor
         As for :class:`Ilu`; ``"jacobi:5"`` is the default on devices.
     factor_sweeps : int or "exact", optional
-        How the factors are made: row by row on the host (``"exact"``, the default on ``reference``
-        and ``omp``), or on the executor by this number of rounds in which the pattern grows, sweeps
-        over all entries make values, and the smallest entries are dropped (ParILUT; 5 by default on
-        devices).
+        How the factors are computed: row by row on the host (``"exact"``, the default on
+        ``reference`` and ``omp``), or on the executor in this number of rounds, in which the
+        pattern grows, sweeps over all entries compute values, and the smallest entries are dropped
+        (ParILUT; 5 by default on devices).
 
     Raises
     ------
@@ -63,14 +64,14 @@ class Ilut(Ilu):
 
     Notes
     -----
-    The factors are applied where the matrix is. New values may have other factors' pattern: solvers
-    record their loops anew.
+    The factors are applied on the executor of the matrix. New values may change their pattern:
+    solvers then record their loops again.
 
-    With sweeps the same matrix has the same factors each time, and real ones have the same pattern
+    With sweeps, the same matrix always has the same factors, and real factors have the same pattern
     on all executors, bit for bit. Each factor keeps the largest of all its entries, ``fill`` times
-    the number in its half of the matrix, pivots included; a hash of their positions decides between
-    entries of one size. A round in which rows of thousands of entries would fill in too much adds
-    none, as ``M.notes`` says.
+    the number in its half of the matrix, including pivots; a hash of positions selects among
+    entries of equal size. A round in which rows of thousands of entries would fill in too much adds
+    no entries, as ``M.notes`` says.
 
     References
     ----------
@@ -139,11 +140,11 @@ class Ilut(Ilu):
         self._temporaries = temporaries()
 
     def _refresh(self, A: Matrix) -> None:
-        """Make the factors again; an order is kept, and a matching, which has values, is not."""
+        """Rebuild the factors; an ordering is kept, a matching is not: it depends on values."""
         self._search(A, None if self.match else self.reordering)
 
     def _search(self, A: Matrix, reordering: Reordering | None) -> None:
-        """Make factors with a pattern chosen by the size of entries."""
+        """Compute factors with a pattern that the size of entries determines."""
         S: Csr = A.asformat("csr").without_duplicates()
         if reordering is None and (self.match or self.order is not None):
             reordering = Reordering(S, self.match, self.order)
@@ -184,7 +185,7 @@ class Ict(Ilut):
     A : matrix, shape (n, n)
         Hermitian positive definite.
     drop, fill, apply, order, factor_sweeps, executor
-        As for :class:`Ilut`; sweeps read the part above the diagonal (ParICT).
+        As for :class:`Ilut`; sweeps read the upper triangle (ParICT).
 
     Raises
     ------
@@ -195,7 +196,7 @@ class Ict(Ilut):
 
     Notes
     -----
-    They are ``U^H D U`` with the upper factor of :class:`Ilut`.
+    The factors are ``U^H D U`` with the upper factor of :class:`Ilut`.
 
     References
     ----------
@@ -214,7 +215,7 @@ class Ict(Ilut):
 
 
 def _said(found: Found, rounds: int) -> list[str]:
-    """Return how factors came about."""
+    """Return the notes on the factors."""
     said = [
         f"made by {rounds} rounds of sweeps, of which the last dropped {found.dropped} of "
         f"{found.candidates} entries besides the pivots"
@@ -233,12 +234,12 @@ def _said(found: Found, rounds: int) -> list[str]:
 
 
 def _by_thresholds(S: Csr, drop: float, fill: float, hermitian: bool, who: str) -> Factors:
-    """Return the factors of a matrix, with entries that are chosen by their size.
+    """Return the factors of a matrix, with entries that are selected by size.
 
     Raises
     ------
     InvalidMatrix
-        If no shift gives pivots that can be divided by.
+        If no shift gives usable pivots.
     """
     executor, n = S.executor, S.shape[0]
     S = add(S, identity(S), 1.0, 0.0)
@@ -264,7 +265,7 @@ def _by_thresholds(S: Csr, drop: float, fill: float, hermitian: bool, who: str) 
 
 
 def _is_fit(values: Host, pivots: Host, hermitian: bool) -> bool:
-    """Return whether factors are bounded, and their pivots can be divided by."""
+    """Return whether factors are bounded, and their pivots are usable."""
     sizes = np.real(pivots) if hermitian else np.abs(pivots)
     return bool(np.all(np.abs(values) < LARGEST_FACTOR) and np.all(sizes > SMALLEST_PIVOT))
 
@@ -272,7 +273,7 @@ def _is_fit(values: Host, pivots: Host, hermitian: bool) -> bool:
 def _eliminated(
     S: Csr, indptr: Host, indices: Host, a: Host, drop: float, width: int
 ) -> tuple[list[tuple[Host, Host, Host]], Host]:
-    """Return both factors by compressed rows, without diagonals, and the pivots."""
+    """Return both factors in CSR form, without diagonals, and the pivots."""
     n, index = S.shape[0], S.index_dtype
     lengths = [np.zeros(n, index) for _ in range(2)]
     columns = [np.zeros(n * w, index) for w in (width, width + 1)]

@@ -37,17 +37,18 @@ WORK_BYTES = 1 << 27
 
 
 class Isai(Transposable):
-    """An approximate inverse of the matrix on the pattern of a power of it.
+    """An approximate inverse of the matrix on the pattern of one of its powers.
 
-    Row ``i`` of ``M`` has ``(M A)_ij = 1 if i == j else 0`` for all ``j`` in its pattern: a small
-    system for each row. Set-up and application go over all rows at once, on every executor.
+    Row ``i`` of ``M`` satisfies ``(M A)_ij = 1 if i == j else 0`` for all ``j`` in its pattern: a
+    small system for each row. Set-up and application run in parallel over all rows, on every
+    executor.
 
     Parameters
     ----------
     A : matrix, shape (n, n)
         Any square matrix.
     power : int
-        The pattern is that of ``A ** power`` and the diagonal: more entries, fewer iterations.
+        The pattern of ``A ** power`` and the diagonal: more entries, fewer iterations.
 
     Raises
     ------
@@ -58,9 +59,9 @@ class Isai(Transposable):
 
     Notes
     -----
-    A row has its 64 largest entries at most. Where the small system of a row has no inverse, the
-    row is that of Jacobi, or that of the identity, and ``notes`` say how often. The inverse of a
-    Hermitian matrix is not Hermitian in general: :class:`Fsai` is, for CG.
+    A row keeps at most its 64 largest entries. If the small system of a row is singular, the row is
+    taken from Jacobi or the identity, and ``notes`` count such rows. The inverse of a Hermitian
+    matrix is not Hermitian in general; :class:`Fsai` is, for CG.
 
     References
     ----------
@@ -129,8 +130,8 @@ class Isai(Transposable):
 class Fsai(Preconditioner):
     """A factorized approximate inverse ``G^H G`` of a Hermitian positive definite matrix.
 
-    ``G`` is lower triangular and approximates the inverse of Cholesky's factor on the pattern of
-    the lower triangle of a power of the matrix. Fit for CG.
+    ``G`` is lower triangular and approximates the inverse of the Cholesky factor, on the pattern of
+    the lower triangle of a power of the matrix. It is suitable for CG.
 
     Parameters
     ----------
@@ -142,7 +143,7 @@ class Fsai(Preconditioner):
     Raises
     ------
     InvalidMatrix
-        If the matrix is found not to be positive definite, or has NaN or Inf.
+        If the matrix turns out not to be positive definite, or has NaN or Inf.
     InvalidArgument
         If ``power`` is not at least 1.
 
@@ -189,7 +190,7 @@ class Fsai(Preconditioner):
         self.notes += told("fsai", self.factor.nnz, 0, 0)
 
     def _rows(self, S: Csr, pattern: Csr) -> Array:
-        """Return the rows of G: the rows of the inverse, divided by the root of their diagonal."""
+        """Return the rows of G: rows of the inverse, divided by the root of their diagonal."""
         xp = S.executor.xp
         data, singular = inverted_rows(S, pattern)
         rows = row_of_entries(pattern)
@@ -242,7 +243,7 @@ def checked_power(power: Any, name: str) -> int:
 def powers(S: Csr, power: int) -> Csr:
     """Return a matrix with the pattern of a power, sorted and with its diagonal.
 
-    The values come from the matrix, and are positive elsewhere.
+    Its values are those of the matrix, and positive elsewhere.
     """
     xp = S.executor.xp
     whole = add(S, identity(S), 1.0, 0.0)
@@ -304,7 +305,7 @@ def _adjoint(G: Csr) -> Csr:
 
 
 def inverted_rows(S: Csr, pattern: Csr) -> tuple[Array, int]:
-    """Return the values of an approximate inverse on a pattern, and how many rows have none.
+    """Return the values of an approximate inverse on a pattern, and the rows that have none.
 
     Parameters
     ----------
@@ -349,7 +350,7 @@ class RecordedRows:
     Attributes
     ----------
     failures : array of int64
-        Counts of rows without an inverse. They take a closer look: it tells NaN from singular.
+        Counts of rows without an inverse. Further tests distinguish NaN from singular systems.
     """
 
     def __init__(self, S: Csr, pattern: Csr, w: Array) -> None:
@@ -370,7 +371,7 @@ class RecordedRows:
             self.calls.append((part, *arrays, width, count, work, w, self.failures[k : k + 1]))
 
     def run(self) -> None:
-        """Solve them for the present values."""
+        """Solve the systems for the current values."""
         for call in self.calls:
             self.executor.run(isai.general, *call)
 
@@ -382,7 +383,7 @@ def pattern_of_inverse(N: Csr, power: int) -> Csr:
 
 
 def inverted_triangle(N: Csr, pattern: Csr, *, upper: bool) -> Array:
-    """Return the values on a pattern of the inverse of ``I - N``, ``N`` strictly triangular."""
+    """Return the inverse of ``I - N`` on a pattern, for ``N`` strictly triangular."""
     executor = N.executor
     w = executor.allocate((pattern.nnz,), N.dtype)
     pattern = with_index_dtype(pattern, N.index_dtype)

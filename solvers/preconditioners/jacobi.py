@@ -24,10 +24,10 @@ class Jacobi(Preconditioner):
     Parameters
     ----------
     A : matrix, shape (n, n)
-        Any format.
+        A matrix of any format.
     replacement : number, optional
-        The value where the diagonal has no inverse; ``notes`` tell how often. By default such a
-        diagonal is refused.
+        The value of ``M`` where the diagonal has no inverse; ``notes`` count such rows. By default,
+        such a diagonal is refused.
 
     Raises
     ------
@@ -100,7 +100,7 @@ class Jacobi(Preconditioner):
         return RecordedRefresh(body, failures)
 
     def _require_finite(self) -> None:
-        """Nothing: every value of the inverse was looked at."""
+        """Do nothing: every value of the inverse was checked."""
 
     def _inverted(self, A: Matrix) -> Diagonal:
         inverse, self.replaced = inverted(A, "Jacobi", self.replacement)
@@ -132,7 +132,7 @@ class Jacobi(Preconditioner):
 
 
 def inverse_diagonal(A: Matrix, who: str) -> Diagonal:
-    """Return the inverse of the diagonal, made where the matrix is.
+    """Return the inverse of the diagonal, computed on the matrix's executor.
 
     Raises
     ------
@@ -145,7 +145,7 @@ def inverse_diagonal(A: Matrix, who: str) -> Diagonal:
 def count_without_inverse(
     A: Matrix, count: Array, replacement: complex = 1.0
 ) -> tuple[Array, Array]:
-    """Return the diagonal and its inverse; write to ``count`` how often it has none."""
+    """Return the diagonal and its inverse; count the values without one in ``count``."""
     executor, n = A.executor, A.local_rows
     d, inverse = A.diagonal(), executor.allocate((n,), A.dtype)
     if n:
@@ -156,7 +156,7 @@ def count_without_inverse(
 
 
 def inverted(A: Matrix, who: str, replacement: complex | None) -> tuple[Diagonal, int]:
-    """Return the inverse of the diagonal, and how often the replacement stands there.
+    """Return the inverse of the diagonal, and the number of replaced values.
 
     Raises
     ------
@@ -180,10 +180,10 @@ def require_inverse(A: Matrix, who: str, d: Array, count: int) -> None:
     d : array
         The diagonal of ``A``.
     count : int
-        How many of its values have none.
+        Number of its values without an inverse.
     """
     if count:
-        values = A.executor.to_host(d)  # as long as the matrix, to name the rows
+        values = A.executor.to_host(d)  # copied in full, to name the rows
         with np.errstate(all="ignore"):
             bad = np.flatnonzero(~(np.isfinite(values) & np.isfinite(1 / values)))
         rows = named_rows(bad.tolist())

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class L1Jacobi(Preconditioner):
     """The inverse of the row sums of absolute values, with the sign (phase) of the diagonal.
 
-    The absolute value of a complex number is ``|re| + |im|`` here.
+    The absolute value of a complex number is defined as ``|re| + |im|``.
 
     Parameters
     ----------
@@ -31,14 +31,14 @@ class L1Jacobi(Preconditioner):
     Raises
     ------
     InvalidMatrix
-        If a row has no entry that is not 0, or one that is not finite; names the row.
+        If a row has no nonzero entry, or one that is not finite; the message names the row.
 
     Notes
     -----
-    ``x += M (b - A x)`` converges for every Hermitian positive definite ``A`` without a factor that
-    must be found, which makes it a smoother of :class:`Multigrid` that cannot fail. The price is
-    1.3 to 2.2 times the iterations that :class:`Chebyshev` needs there. ``|re| + |im|`` takes no
-    root and is not less than the modulus: the statement holds for complex matrices too.
+    ``x += M (b - A x)`` converges for every Hermitian positive definite ``A`` without a damping
+    factor. Hence it is a smoother of :class:`Multigrid` that cannot fail, at the price of 1.3 to
+    2.2 times the iterations of :class:`Chebyshev`. ``|re| + |im|`` needs no root and is not less
+    than the modulus: the statement also holds for complex matrices.
 
     References
     ----------
@@ -93,7 +93,7 @@ class L1Jacobi(Preconditioner):
 
     @property
     def T(self) -> L1Jacobi:
-        """The same row sums: the sums of the transpose where the pattern is symmetric."""
+        """The same row sums; they equal those of the transpose if the pattern is symmetric."""
         return self
 
     @property
@@ -103,7 +103,7 @@ class L1Jacobi(Preconditioner):
 
 
 def row_sums(S: Csr) -> Array:
-    """Return the sums of the absolute values of the rows, of ``|re| + |im|`` if complex."""
+    """Return the row sums of the absolute values, of ``|re| + |im|`` if complex."""
     sums = S.executor.allocate((S.shape[0],), real_dtype(S.dtype))
     S.executor.run(coarsen.absolute_sums, *row_bounds(S), S.data, sums)
     return sums

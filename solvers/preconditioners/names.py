@@ -41,8 +41,8 @@ def preconditioner(M: Any, A: LinOp) -> Any:
     Parameters
     ----------
     M : str, type, Settings or other
-        A name, with options after a colon (``"ilu:level=1,order=rcm"``; a value with commas of its
-        own in parentheses: ``"amg:smoother=(ilu:level=1,order=rcm),cycle=W"``), the class of a
+        A name, with options after a colon (``"ilu:level=1,order=rcm"``; a value that contains
+        commas in parentheses: ``"amg:smoother=(ilu:level=1,order=rcm),cycle=W"``), the class of a
         preconditioner or a solver, or settings. Other objects are returned as they are; ``"none"``
         gives None.
     A : LinOp
@@ -51,7 +51,7 @@ def preconditioner(M: Any, A: LinOp) -> Any:
     Raises
     ------
     InvalidArgument
-        If nothing has that name, or no such option.
+        If the name or an option is unknown.
     """
     M = described(M)
     return M.on(A) if isinstance(M, Settings) else M
@@ -65,7 +65,7 @@ def described(M: Any) -> Any:
 
 
 def present_name(name: str) -> str:
-    """Return the present name of a preconditioner, and warn if the given one is old."""
+    """Return the current name of a preconditioner, and warn if the given one is outdated."""
     if name in _RENAMED:
         name, entry = _RENAMED[name]
         entry.warn(stacklevel=4)
@@ -85,7 +85,7 @@ def parsed(text: str) -> Settings | None:
         unknown = InvalidArgument(
             f"no preconditioner is called {name!r}; {hint(name, known)}known: {', '.join(known)}"
         )
-        # a note, which the command line leaves out: it has no classes to register
+        # the command line omits notes: it has no classes to register
         unknown.add_note("One of your own has a name after wl.preconditioners.register(cls)")
         raise unknown
     return Settings(BY_NAME[name], options_in(rest))
@@ -118,7 +118,7 @@ def options_in(text: str, argument: str = "M") -> dict[str, Any]:
 
 
 def _parts(text: str, argument: str) -> list[str]:
-    """Return the parts of a text between commas that are in no parentheses."""
+    """Return the parts of a text between commas outside of parentheses."""
     parts, depth = [""], 0
     for letter in text:
         depth += (letter == "(") - (letter == ")")
@@ -134,7 +134,7 @@ def _parts(text: str, argument: str) -> list[str]:
 
 
 def _value(text: str) -> Any:
-    """Return a number, a boolean, a tuple or None that is written as in Python, else the text."""
+    """Return the value of a Python number, boolean, tuple or None, else the text."""
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError):

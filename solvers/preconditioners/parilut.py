@@ -49,20 +49,19 @@ ABOVE_ALL = (1 << 63) - 1
 
 
 class Found(NamedTuple):
-    """Factors, and how they came about.
+    """Factors, with statistics of their computation.
 
     Attributes
     ----------
     factors : Factors
     candidates : int
-        Entries that the factors had before the last round dropped some.
+        Number of entries before the last round dropped some.
     dropped : int
-        How many it dropped.
+        Number of entries that it dropped.
     moved : int
-        How many the last sweep changed by more than ``FAR``.
+        Number of entries that the last sweep changed by more than ``FAR``.
     widest : int
-        Products that the entries of a round had that were too many to be made; 0 if there was
-        none.
+        Number of products in a round that was skipped because they were too many; 0 if none was.
     """
 
     factors: Factors
@@ -73,7 +72,7 @@ class Found(NamedTuple):
 
 
 class _Half:
-    """The strictly lower part: the matrix's, and the factor's in the making."""
+    """The strictly lower part of the matrix, and of the factor under construction."""
 
     def __init__(self, A: Csr, least: Array, of_column: int, limit: int) -> None:
         self.A, self.X = A, A
@@ -83,11 +82,11 @@ class _Half:
         self.before, self.grown = A.data, 0
 
     def set(self, X: Csr) -> None:
-        """Take another pattern."""
+        """Set another pattern."""
         self.X, self.rows = X, _row_of_entries(X)
 
     def widen(self, *others: _Half) -> None:
-        """Take the widest index dtype that one of the matrices here needs."""
+        """Use the widest index dtype of these matrices."""
         dtype = max(
             (M.index_dtype for half in (self, *others) for M in (half.A, half.X)),
             key=lambda d: d.itemsize,
@@ -103,22 +102,22 @@ def by_sweeps(S: Csr, drop: float, fill: float, rounds: int, hermitian: bool, wh
     Parameters
     ----------
     S : Csr
-        Square, sorted rows without duplicates.
+        A square matrix with sorted rows without duplicates.
     drop : float
         Entries smaller than this times the norm of the scaled matrix's row are dropped.
     fill : float
         Each factor keeps this many times the entries of its half of the matrix.
     rounds : int
-        Of growing and dropping.
+        Number of rounds of growing and dropping.
     hermitian : bool
-        Whether ``L`` is to be the adjoint of ``U``, and the pivots positive.
+        Whether ``L`` must be the adjoint of ``U``, and the pivots positive.
     who : str
-        Whom to name in errors.
+        The name of the caller in errors.
 
     Raises
     ------
     InvalidMatrix
-        If no shift gives pivots that can be divided by.
+        If no shift gives usable pivots.
     """
     executor, n = S.executor, S.shape[0]
     scale, phase, d = (executor.allocate((n,), S.dtype) for _ in range(3))
@@ -162,7 +161,7 @@ def _row_of_entries(S: Csr) -> Array:
 
 
 def _halves(S: Csr, least: Array, fill: float, hermitian: bool) -> list[_Half]:
-    """Return the parts below the diagonal of a matrix and of its transpose, or of this alone."""
+    """Return the strict lower triangles of a matrix and of its transpose, or only the first."""
     n, made = S.shape[0], []
     for of_column in (1,) if hermitian else (0, 1):
         whole = known_canonical(S.transpose()) if of_column else S
@@ -180,7 +179,7 @@ def _without_entries(S: Csr) -> Csr:
 
 
 def _merged(X: Csr, A: Csr, P: Csr) -> Csr:
-    """Return the part below the diagonal: entries of ``X``, and entries of ``A - P`` elsewhere."""
+    """Return the strict lower triangle: entries of ``X``, and entries of ``A - P`` elsewhere."""
     wide = max((M.index_dtype for M in (X, A, P)), key=lambda d: d.itemsize)
     given: list[Any] = []
     for M in (X, A, P):
@@ -193,7 +192,7 @@ def _merged(X: Csr, A: Csr, P: Csr) -> Csr:
 
 
 class _Made(NamedTuple):
-    """The pivots of factors, one over them, and products that were too many to be made."""
+    """The pivots of factors, their reciprocals, and the products if they were too many."""
 
     pivots: Array
     inverse: Array
@@ -207,7 +206,7 @@ def _made(
     rounds: int,
     hermitian: bool,
 ) -> _Made:
-    """Let the halves become the factors of the matrix with a multiple of its diagonal added."""
+    """Turn the halves into factors of the matrix plus a multiple of its diagonal."""
     executor, widest = halves[0].A.executor, 0
     a, inverse = (executor.allocate(diagonal[0].shape, diagonal[0].dtype) for _ in range(2))
     executor.run(parilut.shifted, *diagonal, shift, a, inverse)
@@ -231,21 +230,21 @@ def _unfit(
     largest: float = np.inf,
     of_real: bool = False,
 ) -> int:
-    """Return how many values are not between two bounds in size; the lower may be of real parts."""
+    """Return the number of values out of two bounds; the lower one may apply to real parts."""
     count = executor.allocate((1,), np.int64)
     executor.run(parilut.unfit, values, smallest, largest, int(of_real), count)
     return int(executor.to_host(count)[0])
 
 
 def _is_fit(halves: list[_Half], pivots: Array, hermitian: bool) -> bool:
-    """Return whether factors are bounded, and their pivots can be divided by."""
+    """Return whether factors are bounded, and their pivots are usable."""
     executor = halves[0].A.executor
     bad = _unfit(executor, pivots, SMALLEST_PIVOT, LARGEST_FACTOR, hermitian)
     return not bad and not any(_unfit(executor, h.X.data, -1.0, LARGEST_FACTOR) for h in halves)
 
 
 def _moved(half: _Half) -> int:
-    """Return how many entries the last sweep changed by more than ``FAR``."""
+    """Return the number of entries that the last sweep changed by more than ``FAR``."""
     executor = half.X.executor
     count = executor.allocate((1,), np.int64)
     executor.run(parilut.moved, half.X.data, half.before, FAR, count)
@@ -261,7 +260,7 @@ def _times_columns(X: Csr, d: Array, sign: float, conjugated: bool) -> Csr:
 
 
 def _grow(halves: list[_Half], inverse: Array, hermitian: bool) -> int:
-    """Let the patterns grow by the fill of one elimination; return products if too many."""
+    """Extend the patterns by the fill-in of one elimination; return products if too many."""
     grown = []
     for half, other in zip(halves, halves[::-1], strict=True):
         X, Y = half.X, _times_columns(other.X, inverse, 1.0, hermitian).transpose()
@@ -281,7 +280,7 @@ def _grow(halves: list[_Half], inverse: Array, hermitian: bool) -> int:
 
 
 def _swept(halves: list[_Half], a: Array, inverse: Array, hermitian: bool) -> tuple[Array, Array]:
-    """Make values of all entries by sweeps; return the pivots, and one over them."""
+    """Compute all values by sweeps; return the pivots and their reciprocals."""
     executor = halves[0].A.executor
     for _ in range(SWEEPS):
         made = []
@@ -304,7 +303,7 @@ def _swept(halves: list[_Half], a: Array, inverse: Array, hermitian: bool) -> tu
 
 
 def _largest(half: _Half) -> Csr:
-    """Return the entries that stay: the largest ones, and none that is small."""
+    """Return the entries to keep: the largest ones, without small ones."""
     X = half.X
     low, tie = _limits(half)
     given = (*row_bounds(X), X.indices, X.data, half.least, half.of_column, low, tie)
@@ -312,7 +311,7 @@ def _largest(half: _Half) -> Csr:
 
 
 def _limits(half: _Half) -> tuple[Array, Array]:
-    """Return the key of the smallest entry that stays, and the smallest hash of equal ones."""
+    """Return the key of the smallest entry to keep, and the smallest hash of equal ones."""
     executor, nnz, limit = half.X.executor, half.X.nnz, half.limit
     none = executor.zeros((1,), np.int64)
     if nnz <= limit or limit == 0:
@@ -324,7 +323,7 @@ def _limits(half: _Half) -> tuple[Array, Array]:
 
 
 def _narrowed(half: _Half, tie: Array, rank: int, bits: int) -> tuple[Array, int, int]:
-    """Return the key of a rank, how many keys reach it, and how many are above."""
+    """Return the key of a rank, the number of keys that reach it, and the number above."""
     executor, X = half.X.executor, half.X
     low, *counts = (executor.zeros((1,), np.int64) for _ in range(3))
     for shift in reversed(range(0, bits, parilut.BITS)):

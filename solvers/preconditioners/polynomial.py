@@ -26,25 +26,26 @@ MARGIN = 1.05
 
 
 class Polynomial(Transposable):
-    """A polynomial in ``D^-1 A``, ``D`` the diagonal: products with the matrix and nothing else.
+    """A polynomial in ``D^-1 A`` for the diagonal ``D``: only products with the matrix.
 
-    It needs no set-up but bounds of the spectrum, and is as parallel as the product.
+    Its set-up only computes bounds of the spectrum, and it is as parallel as the product.
 
     Parameters
     ----------
     A : matrix, shape (n, n)
-        For ``"chebyshev"``: eigenvalues of ``D^-1 A`` real and positive, as for a Hermitian
-        positive definite matrix.
+        The matrix. For ``"chebyshev"``, the eigenvalues of ``D^-1 A`` must be real and positive, as
+        for a Hermitian positive definite matrix.
     degree : int
-        Of the residual's polynomial ``1 - t p(t)``; applying takes ``degree - 1`` products.
+        Degree of the residual polynomial ``1 - t p(t)``; an application takes ``degree - 1``
+        products.
     kind : {"chebyshev", "neumann"}
-        Chebyshev: the smallest maximum on the interval of the bounds. Neumann: the truncated
-        series ``sum_i (I - D^-1 A / c)^i D^-1 / c``, which asks only that the series converges.
+        Chebyshev: the smallest maximum on the interval of the bounds. Neumann: the truncated series
+        ``sum_i (I - D^-1 A / c)^i D^-1 / c``, which only has to converge.
     bounds : (float, float), optional
-        The interval. By default its upper end is 1.05 times the result of ten steps of the Arnoldi
+        The interval. By default, its upper end is 1.05 times the result of ten steps of the Arnoldi
         process, or the largest row sum of ``|D^-1 A|``, a bound, if that is at most 1.1 times as
-        large. Its lower end is the smallest that they find, or the upper one divided by
-        ``30 (degree / 2)^2`` if that is larger. The series takes half their sum as ``c``.
+        large. Its lower end is the smallest eigenvalue that these steps find, or the upper end
+        divided by ``30 (degree / 2)^2`` if that is larger. The series uses half their sum as ``c``.
 
     Raises
     ------
@@ -56,8 +57,9 @@ class Polynomial(Transposable):
 
     Notes
     -----
-    Hermitian if ``A`` is, and then positive definite where the bounds hold: fit for CG. A degree
-    of 4 takes 0.27 to 0.30 of the iterations of Jacobi on stencils of diffusion.
+    The polynomial is Hermitian if ``A`` is, and then positive definite if the bounds hold: suitable
+    for CG. With degree 4, it takes 0.27 to 0.30 of the iterations of Jacobi on stencils of
+    diffusion.
 
     References
     ----------
@@ -75,7 +77,7 @@ class Polynomial(Transposable):
 
     parts = ("A", "inverse")
     over_groups = "products"
-    updates_in_place = False  # recorded loops have the bounds as constants
+    updates_in_place = False  # the bounds are constants of recorded loops
 
     A: Matrix
     inverse: Diagonal
@@ -154,7 +156,7 @@ class Polynomial(Transposable):
                 self.executor.run(vector.axpby, z, y, alpha, beta)
 
     def _polynomial(self, x: Array, z: Array, p: Array, r: Array, alpha: complex) -> None:
-        """Set ``z = alpha p(D^-1 A) D^-1 x``; alpha goes into ``x``, in which all is linear."""
+        """Set ``z = alpha p(D^-1 A) D^-1 x``; ``alpha`` scales ``x``, in which all is linear."""
         run, d = self.executor.run, self.inverse.data
         low, high = self.bounds
         centre, half = (high + low) / 2, (high - low) / 2

@@ -28,17 +28,17 @@ class Reordering:
     Parameters
     ----------
     S : Csr, shape (n, n)
-        Rows sorted, without duplicates.
+        The matrix, with sorted rows without duplicates.
     match : bool
-        Whether rows are permuted and both sides scaled so that the diagonal has modulus 1 and no
-        entry is larger: a matching of the largest product.
+        Whether rows are permuted and both sides scaled by a matching of maximum product: the
+        diagonal has modulus 1, and no entry is larger.
     order : str, optional
-        The name of a symmetric order, of :data:`ORDERS`, that comes after it.
+        The name of a symmetric permutation in :data:`ORDERS`, which follows the matching.
 
     Attributes
     ----------
     notes : list of str
-        The orders and scalings.
+        Notes on the permutations and scalings.
     """
 
     rows: Array
@@ -88,7 +88,7 @@ class Reordering:
         return np.asarray(self.executor.to_host(array))
 
     def matrix(self, S: Csr) -> Csr:
-        """Return ``B`` for a matrix of the pattern that this was made of."""
+        """Return ``B`` for a matrix with the pattern of ``S``."""
         run = self.executor.run
         if self._places is None or self._places[0].nnz != S.nnz:
             made, places = permuted(S, self.rows, self.columns)
@@ -103,22 +103,22 @@ class Reordering:
         return made._with_data(data)
 
     def into(self, x: Array, t: Array) -> None:
-        """Set ``t = P x``, the order of the rows."""
+        """Set ``t = P x``, in the permuted row order."""
         self.executor.run(vector.gather, self.rows, x, t, 1.0, 0.0)
 
     def out_of(self, z: Array, y: Array, alpha: complex, beta: complex) -> None:
-        """Set ``y = alpha Q^T z + beta y``, out of the order of the columns."""
+        """Set ``y = alpha Q^T z + beta y``, back in the original column order."""
         self.executor.run(vector.gather, self.back, z, y, alpha, beta)
 
     # ---- moving
 
     def to(self, executor: Executor) -> Self:
-        """Return this on another executor."""
+        """Return this reordering on another executor."""
         state = {name: self._host(getattr(self, name)) for name in _ARRAYS}
         return self._restored(state, executor, self.notes)
 
     def astype(self, dtype: Any) -> Self:
-        """Return this with scalings of another dtype."""
+        """Return this reordering with scalings of another dtype."""
         made = self._copied()
         made.left, made.right = self.left.astype(dtype), self.right.astype(dtype)
         return made
@@ -156,7 +156,7 @@ def checked_order(match: Any, order: Any, who: str) -> tuple[bool, str | None]:
     Raises
     ------
     InvalidArgument
-        If there is no such order, or ``match`` is no yes or no.
+        If the ordering is unknown, or ``match`` is not a boolean.
     """
     if match not in (True, False):
         raise InvalidArgument(f"match: expected True or False, got {match!r}")

@@ -28,26 +28,26 @@ class Schwarz(Transposable):
     Parameters
     ----------
     A : matrix, shape (n, n)
-        Most often one that a group shares; another one is a single block.
+        Usually a matrix that a group shares; any other matrix is a single block.
     inner : str or Settings
         The preconditioner of a block, such as ``"ilu"`` or ``wl.preconditioners.Ilu(level=1)``.
     overlap : {0, 1}
-        0: the block of a member's own rows and columns, block Jacobi of large blocks; applying
-        sends nothing. 1: with the rows that these touch. A residual's ghosts are exchanged as in a
-        product with ``A``, and of the solution of the block a member takes its own rows.
+        0: the diagonal block of a member's rows, block Jacobi with large blocks; an application has
+        no communication. 1: with the adjacent rows. The ghosts of a residual are exchanged as in a
+        product with ``A``, and of the block's solution a member uses its own rows.
 
     Raises
     ------
     InvalidArgument
         If an option is out of its range.
     Exception
-        Errors of the inner preconditioner, with the name of the member.
+        Errors of the inner preconditioner, with the index of the member.
 
     Notes
     -----
-    Hermitian positive definite if the inner ones are, without overlap: fit for CG. With overlap it
-    is not Hermitian: use GMRES or BiCGSTAB. The number of iterations grows with that of members,
-    since nothing travels farther than one block in an iteration.
+    Without overlap, it is Hermitian positive definite if the inner preconditioners are: suitable
+    for CG. With overlap, it is not Hermitian: use GMRES or BiCGSTAB. The number of iterations grows
+    with the number of members, since information crosses only one block in an iteration.
 
     References
     ----------
@@ -98,8 +98,8 @@ class Schwarz(Transposable):
         if inner is None:
             raise InvalidArgument(f"inner: {self._asked!r} is no preconditioner")
         self.notes += [note for note in getattr(inner, "notes", [])]
-        # An operator driven by the host may add up within its block: it stays with an executor of
-        # its own.
+        # an operator driven by the host may compute sums within its block: it keeps its own
+        # executor
         self.inner = inner if alone or not inner.resident else inner.to(A.executor)
         self._temporaries = Temporary(), Temporary(), Temporary()
 

@@ -30,12 +30,12 @@ class Sor(Transposable):
     Parameters
     ----------
     A : matrix, shape (n, n)
-        Any with no zero on its diagonal.
+        A matrix without zeros on its diagonal.
     omega : float
-        Relaxation, between 0 and 2.
+        Relaxation factor, between 0 and 2.
     colors : bool, optional
-        Whether rows are taken color by color, rows of one color side by side; by default on devices
-        and not on ``reference`` and ``omp``, where they are taken in their own order.
+        Whether rows are processed color by color, all rows of a color in parallel. The default is
+        True on devices, and False on ``reference`` and ``omp``, which process rows in sequence.
     backward : bool
         Whether the sweep goes from the last row to the first.
 
@@ -48,9 +48,9 @@ class Sor(Transposable):
 
     Notes
     -----
-    Applies ``(D / omega + L)^-1``, ``L`` the part before a row in the order of the sweep. Colors
-    change the order, so iterations differ between executors unless ``colors`` is given. Colors
-    are found on the host. Not Hermitian: CG needs :class:`Ssor`.
+    It applies ``(D / omega + L)^-1``, where ``L`` is the lower triangle in the order of the sweep.
+    Colors change this order, so that iterations differ between executors unless ``colors`` is
+    given. Colors are computed on the host. It is not Hermitian: CG needs :class:`Ssor`.
 
     References
     ----------
@@ -124,7 +124,7 @@ class Sor(Transposable):
         self._prepare()
 
     def _refresh(self, A: Matrix) -> None:
-        """Take over new values; the order of rows is kept."""
+        """Update to new values; the row order is kept."""
         S = self._checked_entries(A)
         if self.orders is None:
             made = S
@@ -135,10 +135,10 @@ class Sor(Transposable):
         update_all(self._replaced(made, self._inverse(made)), self._require_finite)
 
     def _weigh(self) -> None:
-        """Make further parts of the inverse diagonal; one sweep has none."""
+        """Compute further parts from the inverse diagonal; a single sweep has none."""
 
     def _replaced(self, matrix: Csr, inverse: Diagonal) -> list[tuple[Matrix, Matrix]]:
-        """Return each part with the one that provides its new values."""
+        """Return each part with the matrix that provides its new values."""
         return [(self.matrix, matrix), (self.inverse, inverse)]
 
     def _checked_entries(self, A: Matrix) -> Csr:
@@ -158,7 +158,7 @@ class Sor(Transposable):
         return type(self).__name__.lower()
 
     def _prepare(self) -> None:
-        """Find levels, which an application that is being recorded could not do."""
+        """Compute levels: this cannot be done during a recording."""
         prepare_substitution(self.matrix, upper=self.backward)
         self._temporary = Temporary()
 
@@ -218,12 +218,12 @@ class Sor(Transposable):
 class Ssor(Sor):
     """A forward and a backward sweep: symmetric over-relaxation.
 
-    Fit for CG if the matrix is Hermitian positive definite, and then for any ``omega``.
+    It is suitable for CG if the matrix is Hermitian positive definite, for any ``omega``.
 
     Parameters
     ----------
     A : matrix, shape (n, n)
-        Any with no zero on its diagonal.
+        A matrix without zeros on its diagonal.
     omega, colors, executor
         As for :class:`Sor`.
 
@@ -236,7 +236,7 @@ class Ssor(Sor):
 
     Notes
     -----
-    Applies ``(D / omega + U)^-1 (2 - omega) / omega D (D / omega + L)^-1``.
+    It applies ``(D / omega + U)^-1 (2 - omega) / omega D (D / omega + L)^-1``.
 
     References
     ----------
@@ -297,7 +297,7 @@ class Ssor(Sor):
 
 
 def _by_colors(S: Csr) -> tuple[Array, Array]:
-    """Return the order of rows by colors, stable within each, and its inverse."""
+    """Return the permutation of rows by colors, stable within each color, and its inverse."""
     executor, dtype = S.executor, S.index_dtype
     symmetric = _symmetrized(S)
     indptr, indices = (

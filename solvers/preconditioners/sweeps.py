@@ -10,20 +10,20 @@ from ...core.operations import vector
 def solve_by_sweeps(
     N: Csr, sweeps: int, b: Array, z: Array, free: Array, scale: Array | None = None
 ) -> None:
-    """Solve ``(I - N) z = b`` by Jacobi sweeps ``z = b + N z``, which begin with ``b``.
+    """Solve ``(I - N) z = b`` by Jacobi sweeps ``z = b + N z``, from ``z = b``.
 
-    A product and the element-wise operation after it are one kernel in the loops of GPUs, so that a
+    In loops of GPUs, a product and the subsequent element-wise operation are one kernel, so that a
     sweep takes as many launches as its product.
 
     Parameters
     ----------
     N : Csr, shape (n, n)
-        A triangle without its diagonal: as many sweeps as it has levels are exact.
+        A strictly triangular matrix: sweeps are exact if they are as many as its levels.
     sweeps : int
-        How many, at least 1.
+        Number of sweeps, at least 1.
     b, z, free : array, shape (n, k)
-        The right-hand sides, which stay as they are, the solution, and memory for another one; no
-        two share memory.
+        The right-hand sides, which are not changed, the solution, and memory for another one; no
+        two of them share memory.
     scale : array, shape (n,), optional
         The factors of the solution, row by row.
 
