@@ -1,7 +1,6 @@
-"""The common part of solvers of eigenvalue problems.
+"""Eigenvalue and singular value solvers.
 
-Vectors live and are computed on the executor: products, sums, and products of tall blocks with
-small matrices, which the library behind the executor's array namespace makes. Problems of the size
-of the number of vectors (Rayleigh-Ritz problems, Cholesky factors) are computed by LAPACK on the
-host.
+Vectors are stored and computed on the executor: products, sums, and products of tall blocks with
+small matrices, by the library behind the executor's array namespace. LAPACK on the host solves
+problems with the size of the number of vectors (Rayleigh-Ritz problems, Cholesky factors).
 """

@@ -1,4 +1,4 @@
-"""The common base of LOBPCG and Lanczos: the operands of a Hermitian pencil, and true residuals."""
+"""The base of LOBPCG and Lanczos: the operands of a Hermitian pencil, and true residuals."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 Numbers = np.ndarray[Any, Any]
 
-#: Operators with a larger asymmetry are refused; with a smaller one, the residuals decide.
+#: Operators with a larger asymmetry are refused; for a smaller one, the residuals decide.
 ASYMMETRY = 1e-4
 
-#: An asymmetry that is more than this many roundings is named where pairs did not converge.
+#: Report an asymmetry above this many unit roundoffs if pairs did not converge.
 NOTED = 64.0
 
 
@@ -41,7 +41,7 @@ class EigenSolver(Described):
 
     SHARED = True
 
-    #: The key of its name in dictionaries of settings.
+    #: The key of a solver in dictionaries of settings.
     ROLE: ClassVar[str] = "eigensolver"
 
     _options: dict[str, Any]
@@ -52,7 +52,7 @@ class EigenSolver(Described):
     atol: float
     #: Measures of the operators, with the versions of their values.
     _measured: tuple[Any, Measure, Measure] | None = None
-    #: Whether ``A`` defines inner products, and ``B`` may be indefinite.
+    #: Whether ``A`` defines the inner product, and ``B`` may be indefinite.
     _inner_is_A = False
 
     def _take(self, A: Any, B: Any, executor: Executor | str | None) -> None:
@@ -77,16 +77,16 @@ class EigenSolver(Described):
 
     @property
     def settings(self) -> Settings:
-        """The class and the options that this solver was made with, without the matrix."""
+        """The class and the options of this solver, without the matrix."""
         return settings_of(self)
 
     @property
     def partition(self) -> Any:
-        """Who has which rows of vectors, where a group of executors shares ``A``."""
+        """The distribution of vectors, if a group of executors shares ``A``."""
         return self.A.partition
 
     def _size(self, k: Any, limit: int) -> int:
-        """Return how many pairs are asked for, or raise."""
+        """Return the number of requested pairs, or raise."""
         if not isinstance(k, (int, np.integer)) or isinstance(k, bool) or k < 1:
             raise InvalidArgument(f"k: expected an integer of at least 1, got {k!r}")
         if k > limit:
@@ -97,11 +97,11 @@ class EigenSolver(Described):
         return int(k)
 
     def _versions(self) -> tuple[int, ...]:
-        """Return how often the values of ``A`` and ``B`` have changed."""
+        """Return the versions of the values of ``A`` and ``B``."""
         return tuple(getattr(op, "_values_version", 0) for op in (self.A, self.B))
 
     def measures(self) -> tuple[Measure, Measure]:
-        """Return the measures of ``A`` and ``B``, made again if their values have changed.
+        """Return the measures of ``A`` and ``B``, updated if their values have changed.
 
         Raises
         ------
@@ -141,11 +141,11 @@ class EigenSolver(Described):
         edge: Edge,
         **report: Any,
     ) -> EigenResult:
-        """Return pairs in the user's units with a verdict each.
+        """Return pairs in the user's units, each with a verdict.
 
         ``X``, ``values``, ``norms`` and ``limits`` are in the units of the pencil, ``why`` is the
-        reason of pairs that did not converge, ``asked`` the user's start, which came in by
-        ``edge``, and ``report`` the remaining fields of the result.
+        reason of pairs that did not converge, ``asked`` the user's initial vectors, ``edge`` their
+        array type, and ``report`` has the remaining fields of the result.
         """
         stops = pencil.stops(X, values, norms, limits, why)
         asymmetry = self.measures()[0].asymmetry
@@ -170,7 +170,7 @@ class EigenSolver(Described):
 
 
 def agreement_of(solver: Any) -> tuple[str, ...]:
-    """Return the values on which all members of a group must agree, since they share sums."""
+    """Return the settings on which all members of a group must agree, since they share sums."""
     given = solver._options.items()
     return (
         type(solver).__name__,
@@ -184,7 +184,7 @@ def started(edge: Edge, about: tuple[str, ...], v0: Any) -> Array | None:
     Raises
     ------
     ShapeMismatch, InvalidArgument
-        If it does not fit, is not finite, or is zero.
+        If it does not match the operator, is not finite, or is zero.
     """
     (start,) = edge.enter(about, v0=v0)
     if start is not None:
@@ -195,7 +195,7 @@ def started(edge: Edge, about: tuple[str, ...], v0: Any) -> Array | None:
 
 
 def left_at(edge: Edge, X: Array, asked: Any) -> Any:
-    """Return vectors where the user's start is; whole ones on the host without a start."""
+    """Return vectors in the user's array type; whole ones on the host without a start."""
     if isinstance(edge, GroupEdge) and (asked is None or edge.whole):
         edge.whole = True
         return edge.leave(X, np.empty((0, 0)) if asked is None else np.atleast_2d(asked))
@@ -215,12 +215,12 @@ def require_tolerances(rtol: Any, atol: Any, maxiter: Any) -> None:
 
 
 def basis_size(ncv: Any, k: int, most: int) -> int:
-    """Return how many vectors a basis has from which ``k`` pairs are wanted.
+    """Return the size of a basis for ``k`` wanted pairs.
 
     Raises
     ------
     InvalidArgument
-        If ``ncv`` is no integer above ``k`` and up to ``most``; None is a default.
+        If ``ncv`` is not an integer above ``k`` and at most ``most``; None selects a default.
     """
     if ncv is None:
         return min(most, max(2 * k + 1, 20))
@@ -244,7 +244,7 @@ def require_hermitian(name: str, found: Measure) -> None:
 
 
 def not_positive(name: str) -> InvalidMatrix:
-    """Return the error about an indefinite matrix of an inner product."""
+    """Return the error for an indefinite matrix of an inner product."""
     return InvalidMatrix(
         f"{name} is not positive definite: a quadratic form x^H {name} x is negative, so that it "
         "makes no inner product. "

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Numbers = np.ndarray[Any, Any]
 
 
-#: The remedy for small singular values.
+#: The remedy for slow searches of small singular values.
 _OF_SQUARES = (
     "wl.linalg.eigsh(A.H @ A, sigma=0) finds their squares in a few iterations, with half of the "
     "digits"
@@ -42,29 +42,29 @@ class SingularValues(Described, metaclass=Configurable):
     Parameters
     ----------
     A : LinOp or matrix, shape (m, n)
-        Anything that has a conjugate transpose ``A.H``.
+        An operator with a conjugate transpose ``A.H``.
     k : int
-        Triplets.
+        Number of triplets.
     which : {"LM", "SM"}
         The largest or the smallest singular values.
     ncv : int, optional
-        Vectors of each basis; ``max(2 k + 1, 20)`` by default.
+        Size of each basis; ``max(2 k + 1, 20)`` by default.
     rtol, atol : float
-        A triplet has converged where the norm of ``A v - s u`` and ``A.H u - s v`` together is at
-        most ``max(rtol * s, atol)``; 0 stands for the rounding error.
+        A triplet has converged if the joint norm of ``A v - s u`` and ``A.H u - s v`` is at most
+        ``max(rtol * s, atol)``; 0 means rounding error.
     maxiter : int, optional
-        Restarts at most; ``10 min(m, n)`` by default.
+        Limit of restarts; ``10 min(m, n)`` by default.
     seed : int
-        Of the random start.
+        Seed of the random initial vector.
     executor : Executor or str, optional
-        Where ``A`` goes if it has no home.
+        The executor to which ``A`` is moved if it has none.
 
     Notes
     -----
-    ``A V = U B`` and ``A.H U = V B.H + beta v e.T`` are made by products with ``A`` and ``A.H`` in
-    turn, both bases orthonormal by Gram-Schmidt twice. Singular values are computed from the small
-    ``B`` and not as square roots of eigenvalues, so that small ones keep their digits. A multiple
-    singular value is found once; its other copies appear late, through rounding, or never.
+    ``A V = U B`` and ``A.H U = V B.H + beta v e.T`` are built by alternating products with ``A``
+    and ``A.H``; Gram-Schmidt, applied twice, keeps both bases orthonormal. Singular values are
+    computed from the small ``B``, not as square roots of eigenvalues, so that small ones keep their
+    digits. A multiple singular value is found once; rounding finds its other copies late, or never.
 
     References
     ----------
@@ -84,7 +84,7 @@ class SingularValues(Described, metaclass=Configurable):
 
     SHARED = True
 
-    #: The key of its name in dictionaries of settings.
+    #: The key of a solver in dictionaries of settings.
     ROLE: ClassVar[str] = "eigensolver"
 
     _options: dict[str, Any]
@@ -118,7 +118,8 @@ class SingularValues(Described, metaclass=Configurable):
         self.maxiter = 10 * least if maxiter is None else int(maxiter)
         self.executor = self.A.executor
         self.shape, self.dtype = self.A.shape, self.A.dtype
-        #: The process runs with the adjoint of a wide operator: the start has the smaller length.
+        #: Whether the process uses the adjoint, of a wide operator: the initial vector is then
+        #: shorter.
         self.turned = columns > rows
         adjoint = self.A.H
         self.tall, self.wide = (adjoint, self.A) if self.turned else (self.A, adjoint)
@@ -133,28 +134,28 @@ class SingularValues(Described, metaclass=Configurable):
 
     @property
     def settings(self) -> Settings:
-        """The class and the options that this solver was made with, without the matrix."""
+        """The class and the options of this solver, without the matrix."""
         return settings_of(self)
 
     def solve(self, v0: Any = None) -> SingularResult:
-        """Find the triplets.
+        """Compute the triplets.
 
         Parameters
         ----------
         v0 : array, shape (min(m, n),), optional
-            Where to start; random by default.
+            Initial vector; random by default.
 
         Raises
         ------
         ShapeMismatch, InvalidArgument
-            If ``v0`` does not fit, is not finite, or is zero.
+            If ``v0`` does not match the operator, is not finite, or is zero.
         """
         began = time.perf_counter()
         edge = edge_of(self.tall)
         start = started(edge, agreement_of(self), v0)
         dtype = common_dtype(self.A.dtype, *([] if start is None else [start.dtype]))
         process = _Process(self, dtype, start)
-        with np.errstate(invalid="ignore", over="ignore"):  # verdicts tell of such numbers
+        with np.errstate(invalid="ignore", over="ignore"):  # verdicts report such numbers
             P, s, Q, restarts = self._iterate(process)
         order = np.argsort(s, kind="stable")
         s = s[order]
@@ -220,7 +221,7 @@ class SingularValues(Described, metaclass=Configurable):
 
 
 def _svd(B: Numbers) -> tuple[Numbers, Numbers, Numbers]:
-    """Return the singular values of a small matrix and the vectors of both sides as columns."""
+    """Return the singular values of a small matrix, and both sides' vectors as columns."""
     P, s, Qh = np.linalg.svd(B)
     return P, s, Qh.conj().T
 
@@ -229,7 +230,7 @@ class _Process:
     """The bases ``U`` and ``V``, and the small matrix ``B`` of ``A V = U B``."""
 
     def __init__(self, solver: SingularValues, dtype: Any, start: Array | None) -> None:
-        #: The user's operator is ``2**exponent`` times the one of this process.
+        #: The user's operator is ``2**exponent`` times the operator of this process.
         self.exponent = solver.measures()[1]
         self.A, self.AH = (
             rescaled(operator.astype(dtype), -self.exponent)
@@ -249,7 +250,7 @@ class _Process:
         self.V.begin(start)
 
     def grow(self) -> None:
-        """Do steps of the process until the bases are full."""
+        """Continue the process until the bases are full."""
         for j in range(self.count, self.size):
             self.A._apply(self.V.row(j), self.U.w, 1.0, 0.0)
             h, alpha, exhausted = self.U.orthogonalize(j)
@@ -278,7 +279,7 @@ class _Process:
         self.count = self.size
 
     def restart(self, P: Numbers, s: Numbers, Q: Numbers) -> None:
-        """Keep singular vectors of ``B``, and the last vector of the process behind them."""
+        """Keep singular vectors of ``B``, followed by the last vector of the process."""
         kept = s.size
         self.U.replace(P, self.size)
         self.V.replace(Q, self.size)
@@ -288,7 +289,7 @@ class _Process:
         self.count = kept
 
     def residuals(self, left: Array, right: Array, s: Numbers) -> Numbers:
-        """Return the norms of ``A v - s u`` and ``A^H u - s v`` together."""
+        """Return the joint norms of ``A v - s u`` and ``A^H u - s v``."""
         executor = self.V.executor
         total = np.zeros(s.size)
         for operator, x, y in ((self.A, right, left), (self.AH, left, right)):
@@ -301,7 +302,7 @@ class _Process:
     def stops(
         self, left: Array, right: Array, s: Numbers, norms: Numbers, limits: Numbers, why: Stop
     ) -> list[Stop]:
-        """Return the verdict on each triplet; the vectors of both sides have to be orthonormal."""
+        """Return the verdict on each triplet; the vectors of both sides must be orthonormal."""
         found = verdicts(norms, limits, why)
         eps = float(np.finfo(self.dtype).eps)
         kept, orthonormal = survive(s, self.exponent, eps), np.ones(s.size, bool)

@@ -20,14 +20,16 @@ if TYPE_CHECKING:
 
 Numbers = np.ndarray[Any, Any]
 
-#: Digits that new vectors may lose to earlier ones, as a multiple of the precision, before they are
-#: made orthogonal once more.
+#: Repeat the orthogonalization if new vectors lost more digits to earlier ones than this multiple
+#: of the precision.
 LOST = 1e3
 
-#: How often at most. Directions that still lose digits after the last pass are rounding.
+#: Upper bound of the passes. Directions that still lose digits in the last pass are rounding
+#: errors.
 PASSES = 4
 
-#: Squares of lengths that are computed without over- or underflow, with the squares of their parts.
+#: Range of squared norms that are computed without over- or underflow, including the squares of
+#: components.
 SAFE_SQUARES = {np.dtype(np.float32): (1e-24, 1e30), np.dtype(np.float64): (1e-200, 1e200)}
 
 
@@ -39,14 +41,14 @@ class BlockBasis:
     pencil : Pencil
         The operators.
     width : int
-        Vectors at most.
+        Upper bound of the vectors.
 
     Attributes
     ----------
     S, BS : array, shape (n, width)
         The vectors; the same array without ``B``.
     overflowed : bool
-        Whether the last vectors that were to be made orthonormal had NaN or Inf.
+        Whether the last vectors to be orthonormalized had NaN or Inf.
     """
 
     def __init__(self, pencil: Pencil, width: int) -> None:
@@ -62,7 +64,7 @@ class BlockBasis:
         self.overflowed = False
 
     def constrain(self, given: Array) -> None:
-        """Make constraints orthonormal and keep all vectors orthogonal to them."""
+        """Orthonormalize constraints, and keep all vectors orthogonal to them."""
         executor = self.executor
         Y = executor.copy(given)
         self._rescale(Y)
@@ -75,16 +77,16 @@ class BlockBasis:
         self.Y, self.BY = Y, self.pencil.with_B(Y)
 
     def fill(self, k: int, given: Array | None, seed: int) -> None:
-        """Make the first ``k`` vectors orthonormal, with random ones instead of dependent ones.
+        """Orthonormalize the first ``k`` vectors; replace dependent ones by random ones.
 
         Parameters
         ----------
         k : int
             Vectors.
         given : array, shape (n, k), optional
-            To start with; the vectors that are in ``S`` if it is None and ``seed`` is negative.
+            Initial vectors; the vectors in ``S`` if it is None and ``seed`` is negative.
         seed : int
-            Of random vectors.
+            Seed of random vectors.
         """
         filled = 0
         for attempt in range(4):
@@ -103,7 +105,7 @@ class BlockBasis:
         )
 
     def orthonormalize(self, old: int, new: int) -> int:
-        """Make ``new`` vectors orthonormal, and to the ``old`` before; return how many are left."""
+        """Orthonormalize ``new`` vectors, also to the ``old`` ones before; return their number."""
         S, BS = self.S, self.BS
         self.overflowed = False
         free = self.dimension - old - (0 if self.Y is None else int(self.Y.shape[1]))
@@ -117,7 +119,7 @@ class BlockBasis:
                 self._require_positive(G, S[:, old : old + new])
             factor = tall.factor_of_basis(G - E.conj().T @ E, self.eps)
             before = np.sqrt(np.maximum(np.real(np.diag(G)), 0))
-            # how much longer the columns were that the new ones are differences of
+            # ratio of the norms of the subtracted columns to the norms of the new ones
             loss = np.max(np.abs(factor) * before[:, None], axis=0, initial=0.0)
             if turn == PASSES - 1:
                 factor = factor[:, loss < LOST]
@@ -165,7 +167,7 @@ class BlockBasis:
             return
         c = vectors[:, 0] / size
         square = np.real(c.conj() @ G @ c)
-        # of dependent columns, the combination is shorter than the parts, which have the rounding
+        # a combination of dependent columns is shorter than its parts, which have the rounding
         parts = np.sqrt(np.real(np.diag(tall.gram(self.executor, W, W))).astype(np.float64))
         length = float(np.abs(c) @ parts) ** 2
         if square < -ROUNDING * self.eps * self.pencil.of_B * length:

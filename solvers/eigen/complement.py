@@ -1,4 +1,4 @@
-"""A search for wanted eigenvectors that a block of converged vectors has no part along."""
+"""Search for wanted eigenvectors that are orthogonal to a block of converged vectors."""
 
 from __future__ import annotations
 
@@ -14,29 +14,30 @@ if TYPE_CHECKING:
 
 Numbers = np.ndarray[Any, Any]
 
-#: Products with A of a long search. In a space of that number of dimensions the search is exact.
+#: Number of products with A in a long search. In a space of at most this dimension, the search is
+#: exact.
 STEPS = 24
 
 
 def better_vector(
     basis: BlockBasis, k: int, bound: float, steps: int, *, largest: bool, seed: int
 ) -> Array | None:
-    """Return a vector orthogonal to the first ``k`` of a basis with a wanted Rayleigh quotient.
+    """Return a vector with a wanted Rayleigh quotient that is orthogonal to ``k`` vectors.
 
     Parameters
     ----------
     basis : BlockBasis
-        Its first ``k`` vectors have converged.
+        The basis; its first ``k`` vectors have converged.
     k : int
-        How many.
+        Number of converged vectors.
     bound : float
-        The quotient must be below, or above where the largest values are wanted.
+        Bound of the Rayleigh quotient: it must be below, or above if the largest values are wanted.
     steps : int
-        Products with A at most.
+        Upper bound of the products with A.
     largest : bool
         Whether the largest eigenvalues are wanted.
     seed : int
-        Of the random vector at the start.
+        Seed of the random initial vector.
 
     Returns
     -------
@@ -45,8 +46,8 @@ def better_vector(
 
     Notes
     -----
-    The search minimizes the quotient over a growing basis of residuals, without restarts: the
-    method of Lanczos where ``B`` is the identity.
+    The search minimizes the quotient over a growing basis of residuals, without restarts. If ``B``
+    is the identity, this is the Lanczos method.
     """
     pencil, executor, n = basis.pencil, basis.executor, basis.n
     steps = min(steps, basis.dimension)

@@ -1,4 +1,4 @@
-"""The basis of the Lanczos process, which is restarted with Ritz vectors."""
+"""The basis of the Lanczos process with thick restarts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class KrylovBasis(Vectors):
     Parameters
     ----------
     executor, n, size, dtype, inner, seed, name, dimension
-        As of :class:`Vectors`.
+        As for :class:`Vectors`.
     apply : callable
         ``apply(x, Bx, y)`` sets ``y`` to the operator times ``x``.
     start : array, shape (n, 1), optional
@@ -45,16 +45,16 @@ class KrylovBasis(Vectors):
         self.operator = apply
         self.T = np.zeros((size, size), self.small)
         self.count = self.products = 0
-        #: The length of the operator's product with the last vector outside of the space.
+        #: The norm of the component of the operator's last product outside of the space.
         self.beta = 0.0
-        #: Whether the space is all that can be reached.
+        #: Whether the space cannot be extended.
         self.complete = False
-        #: Vectors that there are once the basis is full.
+        #: The number of vectors in a full basis.
         self.used = size
         self.begin(start)
 
     def grow(self) -> None:
-        """Do steps of the process until the basis is full."""
+        """Continue the process until the basis is full."""
         for j in range(self.count, self.size):
             v = self.row(j)
             self.operator(v, self.with_inner(v), self.w)
@@ -68,7 +68,7 @@ class KrylovBasis(Vectors):
                 return
             self.beta = 0.0 if exhausted else length
             if exhausted:
-                # the space is invariant: another one begins, if the basis has space
+                # the space is invariant: start another one, if the basis has space
                 self.complete = not self.random(j + 1)
                 if self.complete:
                     self.used = j + 1
@@ -80,7 +80,7 @@ class KrylovBasis(Vectors):
         self.count = self.size
 
     def restart(self, values: Numbers, Y: Numbers) -> None:
-        """Keep Ritz vectors, and the last vector of the process behind them."""
+        """Keep Ritz vectors, followed by the last vector of the process."""
         kept = values.size
         tail = self.beta * Y[-1]
         self.replace(Y, self.size)

@@ -33,22 +33,22 @@ if TYPE_CHECKING:
 
 Numbers = np.ndarray[Any, Any]
 
-#: Which eigenvalues: largest and smallest by modulus, largest and smallest, from both ends.
+#: Which eigenvalues: largest and smallest modulus, largest, smallest, or both ends.
 WHICH = ("LM", "SM", "LA", "SA", "BE")
 
-#: The inverted matrix, by SciPy's names.
+#: The transformations with ``sigma``, by SciPy's names.
 MODES = ("normal", "buckling", "cayley")
 
-#: How far a shift that is an eigenvalue is moved, relative to the size of the matrix, in single and
-#: in double precision. Eigenvalues at this distance lose an equal number of digits in the inverse.
+#: Move a shift that is an eigenvalue by this distance, relative to the size of the matrix, in
+#: single and in double precision. Eigenvalues at this distance lose as many digits in the inverse.
 ASIDE = {np.dtype(np.float32): 3e-4, np.dtype(np.float64): 1e-6}
 
-#: Restarts without half of the error after which the true residuals are looked at, and after which
-#: the search ends. The errors of a transformed matrix cannot fall below the rounding of its
-#: inverse, which is not known: with a shift at an eigenvalue of 40 copies that is 1e-12 of it.
+#: Check the true residuals after LOOK restarts that did not halve the error, and end the search
+#: after GIVE_UP such restarts. Errors of a transformed matrix cannot fall below the rounding error
+#: of its inverse, which is not known: for a shift at an eigenvalue of 40 copies, it is 1e-12 of it.
 LOOK, GIVE_UP = 10, 200
 
-#: How near eigenvalues are, relative to the size of the matrix, that are told as one.
+#: Eigenvalues with a smaller difference, relative to the size of the matrix, are reported as one.
 ONE_VALUE = 1e-10
 
 
@@ -58,52 +58,53 @@ class Lanczos(EigenSolver, metaclass=Configurable):
     Parameters
     ----------
     A : LinOp or matrix, shape (n, n)
-        Hermitian.
+        A Hermitian operator.
     B : LinOp or matrix, shape (n, n), optional
-        Hermitian positive definite: the pencil ``A x = lambda B x``.
+        A Hermitian positive definite operator: the pencil ``A x = lambda B x``.
     k : int
-        Pairs.
+        Number of pairs.
     which : {"LM", "SM", "LA", "SA", "BE"}
-        Largest or smallest by modulus, largest, smallest, or from both ends; with ``sigma`` it
-        refers to the transformed eigenvalues, so that ``"LM"`` selects the ones nearest to
-        ``sigma``. The smallest ones of a large matrix take many restarts without ``sigma``, and a
-        warning names the remedy.
+        Largest or smallest modulus, largest, smallest, or both ends. With ``sigma``, this refers to
+        the transformed eigenvalues, so that ``"LM"`` selects the eigenvalues nearest to ``sigma``.
+        Without ``sigma``, the smallest ones of a large matrix take many restarts, and a warning
+        names the remedy.
     sigma : float, optional
-        Finds eigenvalues near it, with the inverse of ``A - sigma B``.
+        Find eigenvalues near this value, with the inverse of ``A - sigma B``.
     mode : {"normal", "buckling", "cayley"}
         The transformation with ``sigma``: ``1 / (lambda - sigma)``, ``lambda / (lambda - sigma)``
-        or ``(lambda + sigma) / (lambda - sigma)``. For "buckling" ``A`` is positive definite and
-        ``B`` may be indefinite.
+        or ``(lambda + sigma) / (lambda - sigma)``. For "buckling", ``A`` must be positive definite,
+        and ``B`` may be indefinite.
     OPinv : LinOp, matrix or callable, optional
-        The inverse of ``A - sigma B``; by default that of :class:`Direct`.
+        The inverse of ``A - sigma B``; by default, from :class:`Direct`.
     Binv : LinOp, matrix or callable, optional
-        The inverse of ``B``, where there is no ``sigma``; by default that of :class:`Direct`.
+        The inverse of ``B``, if there is no ``sigma``; by default, from :class:`Direct`.
     ncv : int, optional
-        Vectors of the basis; ``max(2 k + 1, 20)`` by default.
+        Size of the basis; ``max(2 k + 1, 20)`` by default.
     rtol, atol : float
-        A pair has converged where the norm of ``A x - lambda B x`` is at most
-        ``max(rtol * |lambda| * norm(B x), atol)``, or at the rounding of ``A``; 0 stands for that.
+        A pair has converged if the norm of ``A x - lambda B x`` is at most
+        ``max(rtol * |lambda| * norm(B x), atol)``, or the rounding error of ``A``; 0 means the
+        latter.
     maxiter : int, optional
-        Restarts at most; ``10 n`` by default.
+        Limit of restarts; ``10 n`` by default.
     seed : int
-        Of the random start.
+        Seed of the random initial vector.
     executor : Executor or str, optional
-        Where ``A`` goes if it has no home.
+        The executor to which ``A`` is moved if it has none.
 
     Notes
     -----
-    Every vector is made orthogonal to the whole basis twice. A space that is exhausted is left with
-    a new random vector, so that zero matrices and small ones are no special case. One Krylov space
-    contains one vector of each eigenspace: of multiple eigenvalues further copies come by rounding,
-    late, or not at all, as in ARPACK, which ``notes`` tell. :class:`Lobpcg` finds as many as its
-    block has vectors.
+    Every vector is orthogonalized twice against the whole basis. When a space is exhausted, a new
+    random vector extends it, so that zero matrices and small ones are no special cases. A Krylov
+    space contains one vector of each eigenspace: rounding finds further copies of multiple
+    eigenvalues late, or not at all, as in ARPACK, and ``notes`` say so. :class:`Lobpcg` finds as
+    many copies as its block has vectors.
 
-    A search for small eigenvalues without ``sigma`` warns, once it has taken about a second, that
-    ``sigma=0`` is quicker. The search also ends where the residuals meet the tolerance although the
-    errors of the transformed matrix, with rounding of its own inverse, no longer fall.
+    A search for small eigenvalues without ``sigma`` warns after about a second that ``sigma=0`` is
+    faster. The search also ends if the residuals meet the tolerance, but the errors of the
+    transformed matrix no longer fall, because of rounding in its inverse.
 
-    A step moves the matrix once and the basis four times. Vectors are computed on the executor, and
-    the small tridiagonal problem by LAPACK on the host.
+    A step reads the matrix once and the basis four times. Vectors are computed on the executor;
+    LAPACK on the host solves the small tridiagonal problem.
 
     References
     ----------
@@ -186,7 +187,7 @@ class Lanczos(EigenSolver, metaclass=Configurable):
     def _inverse(self, OPinv: Any, Binv: Any) -> LinOp | None:
         """Return the inverse of ``B``, or of ``A - sigma B`` with ``sigma``.
 
-        The inverse that is made here is that of the operators in the units of a pencil.
+        The default inverse is computed in the units of a pencil.
         """
         (of_A, of_B), self._of_inverse = self.measures(), 0
         if self.sigma is None:
@@ -257,23 +258,23 @@ class Lanczos(EigenSolver, metaclass=Configurable):
         return as_linop(inverse, self.executor)
 
     def solve(self, v0: Any = None) -> EigenResult:
-        """Find the eigenpairs.
+        """Compute the eigenpairs.
 
         Parameters
         ----------
         v0 : array, shape (n,), optional
-            Where to start; random by default. It is not changed.
+            Initial vector; random by default. It is not changed.
 
         Returns
         -------
         EigenResult
-            Eigenvalues in rising order with the norms of true residuals and a verdict each;
-            unpacks into ``eigenvalues, eigenvectors``.
+            Eigenvalues in ascending order with true residual norms, each with a verdict; unpacks
+            into ``eigenvalues, eigenvectors``.
 
         Raises
         ------
         ShapeMismatch, InvalidArgument
-            If ``v0`` does not fit, is not finite, or is zero.
+            If ``v0`` does not match the operator, is not finite, or is zero.
         """
         began = time.perf_counter()
         self._follow()
@@ -285,7 +286,7 @@ class Lanczos(EigenSolver, metaclass=Configurable):
             executor, self.A.local_rows, self.ncv, dtype, operator.apply, operator.inner,
             self.seed, start, "A" if self.mode == "buckling" else "B", self.shape[0],
         )  # fmt: skip
-        with np.errstate(invalid="ignore", over="ignore"):  # verdicts tell of such numbers
+        with np.errstate(invalid="ignore", over="ignore"):  # verdicts report such numbers
             found = self._iterate(basis, operator)
         pencil = operator.pencil
         order = np.argsort(found.values, kind="stable")
@@ -320,7 +321,7 @@ class Lanczos(EigenSolver, metaclass=Configurable):
 
     def _iterate(self, basis: KrylovBasis, operator: Transformed) -> _Found:
         """Grow the basis and restart it until the true residuals of the wanted pairs are small."""
-        import scipy.linalg  # it takes long to import, and few need it
+        import scipy.linalg  # slow to import, and rarely needed
 
         eps = float(np.finfo(basis.dtype).eps)
         tolerance = max(self.rtol, eps)
@@ -342,7 +343,7 @@ class Lanczos(EigenSolver, metaclass=Configurable):
             history.append((values[wanted], errors))
             largest = float(np.abs(values).max())
             size = np.maximum(np.abs(values[wanted]), eps ** (2 / 3) * largest)
-            # errors below the rounding of T are rounding
+            # smaller errors are rounding errors of T
             done = errors <= np.maximum(tolerance * size, eps * largest)
             with np.errstate(divide="ignore"):
                 worst = float(np.max(errors / size))
@@ -350,7 +351,7 @@ class Lanczos(EigenSolver, metaclass=Configurable):
             stuck = worst <= eps**0.5 and since > 0 and since % LOOK == 0
             over = restarts >= self.maxiter or basis.complete or (stuck and since >= GIVE_UP)
             if done.all() or over or stuck:
-                # without entries and a transformation, Ritz values tell how large A is
+                # without known entries and a transformation, Ritz values estimate the size of A
                 seen = largest if self.sigma is None and self.B is None else 0.0
                 found = self._true_pairs(basis, operator, values[wanted], Y[:, wanted], seen)
                 missed = found.norms > found.limits
@@ -366,7 +367,7 @@ class Lanczos(EigenSolver, metaclass=Configurable):
             restarts += 1
 
     def _told_slowness(self, basis: KrylovBasis, done: int) -> list[str]:
-        """Warn where small eigenvalues are sought without an inverse for long; return the note."""
+        """Warn if a search for small eigenvalues without an inverse is slow; return the note."""
         if self.sigma is not None or self.which not in ("SM", "SA"):
             return []
         if not is_long(basis.products, self.shape[0], self.ncv, getattr(self.A, "nnz", 0)):
@@ -395,8 +396,8 @@ class Lanczos(EigenSolver, metaclass=Configurable):
                 if np.max(better) < np.max(norms):
                     X, norms = candidate, better
         if self.sigma is not None and np.any(norms > limits):
-            # Eigenvalues far from the shift are near one number of the operator, and magnify its
-            # rounding.
+            # operator values of eigenvalues far from the shift cluster, and magnify its rounding
+            # errors
             quotients = pencil.quotients(X)
             better, its_limits = pencil.judged(X, quotients, seen)
             taken = better < norms
@@ -407,7 +408,7 @@ class Lanczos(EigenSolver, metaclass=Configurable):
         return _Found(values, X, norms, limits, 0, [])
 
     def _order(self, values: Numbers) -> Numbers:
-        """Return the numbers of the Ritz values in the order in which they are wanted."""
+        """Return the indices of the Ritz values, the most wanted first."""
         rising = np.arange(values.size)
         if self.which == "LA":
             return rising[::-1]
@@ -420,7 +421,7 @@ class Lanczos(EigenSolver, metaclass=Configurable):
         return by_modulus if self.which == "SM" else by_modulus[::-1]
 
     def _normalize(self, operator: Transformed, X: Array) -> None:
-        """Give vectors the length one in the inner product of B, where the process had another."""
+        """Normalize vectors in the inner product of B, if the process used another one."""
         executor = self.executor
         for c in range(int(X.shape[1])):
             x = X[:, c : c + 1]
@@ -433,7 +434,7 @@ class Lanczos(EigenSolver, metaclass=Configurable):
 
 
 def _copies(pencil: Pencil, values: Numbers) -> list[str]:
-    """Return notes on eigenvalues of which several copies were found."""
+    """Return notes on eigenvalues with several copies."""
     near = ONE_VALUE * (pencil.of_A or 1.0) / (pencil.of_B or 1.0)
     values = values[np.isfinite(values)]
     groups = np.split(values, np.flatnonzero(np.diff(values) > near) + 1)
@@ -447,7 +448,7 @@ def _copies(pencil: Pencil, values: Numbers) -> list[str]:
 
 @dataclass(frozen=True)
 class _Found:
-    """Pairs, the norms of their residuals, and how many restarts they took."""
+    """Pairs, the norms of their residuals, and the number of restarts."""
 
     values: Numbers
     X: Any

@@ -35,55 +35,54 @@ if TYPE_CHECKING:
 
 Numbers = np.ndarray[Any, Any]
 
-#: Products with A are not repeated: the rounding error of A X is removed this often.
+#: Recompute A X after this many iterations, to remove its accumulated rounding error.
 REFRESH = 50
 
-#: Iterations up to which pairs that converge are suspect.
+#: Pairs that converge within this many iterations may be the wrong ones.
 FEW_ITERATIONS = 3
 
-#: Steps of a search in the complement of other pairs.
+#: Number of steps of a short search in the complement of other pairs.
 FEW_STEPS = 8
 
 
 class Lobpcg(EigenSolver, metaclass=Configurable):
-    """Some smallest or largest eigenpairs of a Hermitian operator or pencil, a block at a time.
+    """A block of smallest or largest eigenpairs of a Hermitian operator or pencil.
 
     Parameters
     ----------
     A : LinOp or matrix, shape (n, n)
-        Hermitian.
+        A Hermitian operator.
     M : str, LinOp, matrix, Settings or callable, optional
-        Approximates the inverse of ``A``, Hermitian positive definite; for smallest eigenvalues.
+        An approximate inverse of ``A``, Hermitian positive definite; for smallest eigenvalues.
     B : LinOp or matrix, shape (n, n), optional
-        Hermitian positive definite: the pencil ``A x = lambda B x``.
+        A Hermitian positive definite operator: the pencil ``A x = lambda B x``.
     k : int
-        Pairs; the number of vectors of the start, if one is given.
+        Number of pairs; if initial vectors are given, their number.
     largest : bool
-        Whether the largest eigenvalues are wanted, and not the smallest.
+        Whether to compute the largest eigenvalues instead of the smallest.
     rtol, atol : float
-        A pair has converged where the norm of ``A x - lambda B x`` is at most
-        ``max(rtol * |lambda| * norm(B x), atol)``, or at the rounding of ``A``.
+        A pair has converged if the norm of ``A x - lambda B x`` is at most
+        ``max(rtol * |lambda| * norm(B x), atol)``, or the rounding error of ``A``.
     maxiter : int
-        Iterations at most.
+        Iteration limit.
     seed : int
-        Of the random start.
+        Seed of the random initial vectors.
     executor : Executor or str, optional
-        Where ``A`` goes if it has no home.
+        The executor to which ``A`` is moved if it has none.
 
     Notes
     -----
-    Pairs that have converged stay in the basis and get no new directions (soft locking). The basis
-    of old vectors, directions and preconditioned residuals is kept orthonormal, and the directions
-    are chosen in the small coordinates, orthogonal to the new vectors. Directions that are
-    dependent are left out, so that neither a start without full rank nor small matrices fail.
-    A singular or indefinite ``M`` may lead to eigenvectors that are not wanted. With ``M``, and
-    where pairs of a small space converge within three iterations, a short search in their
-    complement looks for better vectors before the verdict: 8 products, or 24 where ``M r`` had no
-    new direction.
+    Converged pairs stay in the basis and get no new directions (soft locking). The basis of old
+    vectors, directions and preconditioned residuals is kept orthonormal. Directions are computed in
+    the small coordinates, orthogonal to the new vectors. Dependent directions are dropped, so that
+    rank-deficient initial vectors and small matrices do not fail. A singular or indefinite ``M``
+    may lead to the wrong eigenvectors. With ``M``, and if pairs of a small space converge within
+    three iterations, a short search in their complement looks for better vectors before the
+    verdict: 8 products, or 24 if ``M r`` had no new direction.
 
-    An iteration moves the matrix and ``M`` once for all active vectors, and makes three kinds of
-    dense products, about 42 n k^2 operations. Rayleigh-Ritz problems of 3 k unknowns are solved by
-    LAPACK on the host.
+    An iteration applies the matrix and ``M`` once to all active vectors, and computes three kinds
+    of dense products, about 42 n k^2 operations. LAPACK on the host solves Rayleigh-Ritz problems
+    of 3 k unknowns.
 
     References
     ----------
@@ -129,7 +128,7 @@ class Lobpcg(EigenSolver, metaclass=Configurable):
             self.dtype = common_dtype(self.dtype, self.M.dtype)
 
     def _scaled_for_M(self) -> LinOp:
-        """Return ``A``, in units in which its inverse is in range if it has entries."""
+        """Return ``A``, in units in which its inverse is in range if its entries are known."""
         exponent = self.measures()[0].exponent
         if exponent == 0 or not isinstance(self.A, (Matrix, SharedCsr)):
             return self.A
@@ -142,33 +141,33 @@ class Lobpcg(EigenSolver, metaclass=Configurable):
         Y: Any = None,
         callback: Callable[[EigenResult], Any] | None = None,
     ) -> EigenResult:
-        """Find the eigenpairs.
+        """Compute the eigenpairs.
 
         Parameters
         ----------
         X : array, shape (n, k), optional
-            Where to start; random by default. It is not changed.
+            Initial vectors; random by default. They are not changed.
         Y : array, shape (n, m), optional
             Constraints: vectors are kept orthogonal to them, in the inner product of ``B``.
         callback : callable, optional
-            Called as ``callback(eigenvalues, residual_norms)`` after each iteration; returning True
-            ends the solve.
+            Called as ``callback(eigenvalues, residual_norms)`` after each iteration. The solve ends
+            if it returns True.
 
         Returns
         -------
         EigenResult
-            Smallest eigenvalues in rising order, largest in falling order, with the norms of true
-            residuals and a verdict each; unpacks into ``eigenvalues, eigenvectors``.
+            Smallest eigenvalues in ascending order, largest in descending order, with true residual
+            norms, each with a verdict; unpacks into ``eigenvalues, eigenvectors``.
 
         Raises
         ------
         ShapeMismatch, InvalidArgument
-            If ``X`` or ``Y`` do not fit, or are not finite.
+            If ``X`` or ``Y`` do not match the operator, or are not finite.
         """
         if isinstance(self._described, Settings) and self._made != self._versions():
             made = preconditioner(self._described, self._scaled_for_M())
             self.M, self._made = as_preconditioner(made, self.A), self._versions()
-        # verdicts tell of such numbers
+        # verdicts report such numbers
         with guarded((self.A,), {}), np.errstate(invalid="ignore", over="ignore"):
             return _Solve(self, X, Y, callback).run()
 
@@ -183,7 +182,7 @@ class Lobpcg(EigenSolver, metaclass=Configurable):
         return made
 
     def _moved(self, executor: Executor | str) -> Any:
-        """Return the preconditioner there, or the settings that it is made of."""
+        """Return the preconditioner on another executor, or its settings."""
         if self.M is None or isinstance(self._described, Settings):
             return self._described
         return self.M.to(executor)
@@ -224,7 +223,7 @@ class _Solve:
         self._begin()
 
     def _forget_directions(self) -> None:
-        """Leave the old directions and their part of ``S^H A S`` out of the basis."""
+        """Drop the old directions and their part of ``S^H A S`` from the basis."""
         self.P = 0
         self.PAP: Numbers = np.zeros((0, 0))
 
@@ -270,11 +269,11 @@ class _Solve:
         return self._result(why, iteration)
 
     def _search_steps(self, iteration: int) -> int:
-        """Return how many steps a search for wanted pairs in the complement has; 0 for none.
+        """Return the number of steps of a search in the complement for wanted pairs; 0 for none.
 
-        A singular ``M`` makes directions in its range alone: their span may contain an eigenvector
-        that is not wanted. An indefinite ``M`` leads to others first. Eigenvalues that differ by
-        little more than the tolerance converge before the basis has turned to the wanted ones.
+        A singular ``M`` gives directions in its range only, and their span may contain an unwanted
+        eigenvector. An indefinite ``M`` leads to others first. Eigenvalues with a difference
+        slightly above the tolerance may converge before the basis contains the wanted ones.
         """
         few = iteration <= FEW_ITERATIONS
         if (few and self.basis.dimension - self.k <= STEPS) or self.without_M > 0:
@@ -284,7 +283,7 @@ class _Solve:
         return STEPS if few else FEW_STEPS
 
     def _add_missed_direction(self, limits: Numbers, steps: int) -> bool:
-        """Extend the basis by a vector that is better than one of the pairs; False if none is."""
+        """Extend the basis by a vector that is better than one of the pairs; False without one."""
         largest = self.solver.largest
         margin = 4 * float(limits.max())
         bound = self.values.min() + margin if largest else self.values.max() - margin
@@ -309,7 +308,7 @@ class _Solve:
         return self.pencil.residuals(X, AX, BX, self.R, self.values)
 
     def _refreshed(self) -> tuple[Numbers, Numbers]:
-        """Multiply X by the operators again, orthonormal anew; return true residuals."""
+        """Orthonormalize X, multiply it by the operators again, and return true residuals."""
         self.basis.fill(self.k, None, -1)
         self._begin()
         return self._residuals()
@@ -335,8 +334,8 @@ class _Solve:
     def _directions(self, active: Numbers) -> int:
         """Append directions for active pairs to the basis and return their number.
 
-        If the preconditioned residuals are in the span of the basis, the old directions are left
-        out, and after that the preconditioner.
+        If the preconditioned residuals are in the span of the basis, the old directions are
+        dropped, and then the preconditioner.
         """
         k, count = self.k, int(np.count_nonzero(active))
         R = self.R if count == k else self.executor.copy(self.R[:, np.flatnonzero(active).tolist()])
@@ -358,10 +357,10 @@ class _Solve:
         return 0
 
     def _rayleigh_ritz(self, T: Numbers, found: int, active: Numbers | None = None) -> None:
-        """Choose the best vectors in the basis, and directions that are orthogonal to them.
+        """Compute the best vectors in the basis, and directions orthogonal to them.
 
-        ``T`` is the last block of columns of ``S^H A S``. Without new columns the problem is that
-        of X alone.
+        ``T`` is the last block of columns of ``S^H A S``. Without new columns, the problem is
+        limited to X.
         """
         import scipy.linalg  # it takes long to import, and few need it
 
@@ -426,7 +425,7 @@ class _Solve:
 
 
 def _checked(edge: Edge, about: tuple[str, ...], **given: Any) -> dict[str, Array]:
-    """Return the blocks that were given, by their names, or raise."""
+    """Return the given blocks, by their names, or raise."""
     entered = edge.enter(about, **given)
     blocks = {name: block for name, block in zip(given, entered, strict=True) if block is not None}
     for name, block in blocks.items():
@@ -436,7 +435,7 @@ def _checked(edge: Edge, about: tuple[str, ...], **given: Any) -> dict[str, Arra
 
 
 def _orthonormal_to(C: Numbers, D: Numbers) -> Numbers:
-    """Return an orthonormal basis of the columns of ``D`` less their parts along ``C``."""
+    """Return an orthonormal basis of the columns of ``D`` after projection out of ``C``."""
     import scipy.linalg  # it takes long to import, and few need it
 
     size = np.linalg.norm(D, axis=0)

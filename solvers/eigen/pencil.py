@@ -1,4 +1,4 @@
-"""A Hermitian pencil in units that are safe to square, and the verdict on its pairs."""
+"""A Hermitian pencil in units with safe squares, and the verdict on its pairs."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ Numbers = np.ndarray[Any, Any]
 class Pencil:
     """``A x = lambda B x`` in units in which the norms of ``A`` and ``B`` are near one.
 
-    The operators of the user are ``2**a`` times ``A`` and ``2**b`` times ``B`` of this class, with
-    even exponents that are 0 unless a size is extreme. Numbers of this class are in its own units;
+    The user's operators are ``2**a`` times ``A`` and ``2**b`` times ``B`` of this class, with even
+    exponents that are 0 unless a size is extreme. All numbers of this class are in its own units;
     :meth:`values`, :meth:`lengths` and :meth:`vectors` return the user's units.
 
     Parameters
@@ -33,13 +33,13 @@ class Pencil:
     B : LinOp or None
         The user's.
     dtype : dtype
-        In which is computed.
+        The dtype of the computation.
     of_A, of_B : Measure
-        Of the operators.
+        Measures of the operators.
     rtol, atol : float
         The user's tolerances.
     plain : bool
-        Whether vectors have the length one, instead of one in the inner product of ``B``.
+        Whether vectors have Euclidean norm one, instead of norm one in the inner product of ``B``.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class Pencil:
         return made
 
     def judged(self, X: Array, values: Numbers, seen: float = 0.0) -> tuple[Numbers, Numbers]:
-        """Return the norms of the true residuals of pairs, and the limits that they have to meet.
+        """Return the norms of the true residuals of pairs, and their upper bounds.
 
         ``seen`` is a lower bound of the norm of ``A`` from Ritz values.
         """
@@ -109,8 +109,8 @@ class Pencil:
     ) -> tuple[Numbers, Numbers]:
         """Set ``R = AX - BX diag(values)``; return the norms of its columns and their limits.
 
-        A residual of rounding size, as of a pencil that differs from this one by its rounding, is
-        small enough for every tolerance.
+        A residual of rounding size, such as that of a pencil that differs by rounding, meets every
+        tolerance.
         """
         norms, sizes = residual.norms(
             self.executor, AX, BX, R, values.astype(real_dtype(self.dtype))
@@ -126,7 +126,7 @@ class Pencil:
         return np.array(self.executor.to_host(found), np.float64)
 
     def quotients(self, X: Array) -> Numbers:
-        """Return the Rayleigh quotients of vectors, ``x^H A x / x^H B x``, NaN where there is none.
+        """Return the Rayleigh quotients of vectors, ``x^H A x / x^H B x``; NaN if undefined.
 
         Their errors are the squares of the vectors' errors, and do not depend on a shift.
         """
@@ -149,7 +149,7 @@ class Pencil:
     ) -> list[Stop]:
         """Return the verdict on each pair; ``why`` is the reason of pairs that did not converge.
 
-        Pairs also have to be orthonormal, and the user's units have to hold the eigenvalue.
+        Pairs must also be orthonormal, and eigenvalues representable in the user's units.
         """
         found = verdicts(norms, limits, why)
         for c in np.flatnonzero(~survive(values, self.a - self.b, self.eps)):
@@ -161,10 +161,10 @@ class Pencil:
         return found
 
     def orthonormal(self, X: Array) -> Numbers:
-        """Return of each vector whether it is orthonormal to the others, to half of the digits.
+        """Return for each vector whether it is orthonormal to the others, to half of the digits.
 
-        With an ill-conditioned ``B``, inner products have rounding of their own. Plain vectors only
-        have to differ from zero.
+        With an ill-conditioned ``B``, inner products have rounding errors. Plain vectors only have
+        to differ from zero.
         """
         if self.plain:
             return np.asarray(self._norms(X) > 0)
@@ -175,7 +175,7 @@ class Pencil:
 
 
 def survive(values: Numbers, exponent: int, eps: float) -> Numbers:
-    """Return which values keep their digits times ``2**exponent`` in double precision."""
+    """Return the values that keep their digits times ``2**exponent`` in double precision."""
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         back = np.ldexp(np.ldexp(values, exponent), -exponent)
         return np.asarray(np.abs(back - values) <= eps * np.abs(values))

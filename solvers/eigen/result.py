@@ -14,10 +14,10 @@ from ...core.wording import counted
 
 Numbers = np.ndarray[Any, Any]
 
-#: Pairs that a card of a notebook shows.
+#: Number of pairs in the card of a notebook.
 CARD_ROWS = 12
 
-#: Reasons that have another remedy for pairs than for systems.
+#: Reasons with another remedy for pairs than for systems.
 SENTENCES = {
     Stop.STAGNATED: (
         "stagnated: the true residual no longer falls, or the vectors are not orthonormal; the "
@@ -71,30 +71,30 @@ class EigenResult:
     Attributes
     ----------
     eigenvalues : array, shape (k,)
-        NumPy's, real; in the order that the solver's docstring says.
+        Real NumPy array, in the order that the solver's docstring defines.
     eigenvectors : array, shape (n, k)
-        NumPy's or native, as the start was; ``X.H @ B @ X`` is the identity.
+        NumPy or native array, like the initial vectors; ``X.H @ B @ X`` is the identity.
     residual_norms : array, shape (k,)
         Norms of ``A x - lambda B x``, computed from these pairs.
     thresholds : array, shape (k,)
-        The thresholds of the norms.
+        The thresholds of these norms.
     stops : list of Stop
-        Why each pair stopped.
+        The stop of each pair.
     iterations : int
-        Iterations of LOBPCG; restarts of Lanczos.
+        Number of iterations of LOBPCG, or of restarts of Lanczos.
     products : int
-        Products of the operator with one vector.
+        Number of products of the operator with one vector.
     eigenvalue_history, residual_history : array, shape (iterations + 1, k)
-        Eigenvalues and norms of residuals as the iteration saw them.
+        Eigenvalues and residual norms in the iterations.
     seconds : float
         Wall time.
     solver, executor : str
         The solver and its executor.
     notes : list of str
-        The choices on the way, and their reasons.
+        The choices that were made, and their reasons.
     setup_seconds : float
-        Wall time in which the solver was made before, with its preconditioner or factors; no part
-        of ``seconds``.
+        Wall time of building the solver, with its preconditioner or factors; not part of
+        ``seconds``.
     """
 
     eigenvalues: Numbers
@@ -154,14 +154,14 @@ class SingularResult:
     u : array, shape (m, k)
         Left singular vectors.
     s : array, shape (k,)
-        Singular values, rising.
+        Singular values in ascending order.
     vt : array, shape (k, n)
         Conjugates of the right singular vectors, as rows.
     residual_norms, thresholds : array, shape (k,)
-        Norms of ``A v - s u`` and ``A.H u - s v`` together, computed from these triplets, and their
+        Joint norms of ``A v - s u`` and ``A.H u - s v``, computed from these triplets, and their
         thresholds.
     stops : list of Stop
-        Why each triplet stopped.
+        The stop of each triplet.
     iterations, products, seconds, solver, executor, setup_seconds
         As for :class:`EigenResult`.
     """

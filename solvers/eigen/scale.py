@@ -1,8 +1,8 @@
-"""How large operators are, and operators in units in which that is near one.
+"""The size of operators, and operators in units in which the size is near one.
 
-Eigenvalue solvers take squares of residuals, of products and of vectors. In units in which the
-norms of the operators are near one, these squares stay in the range of the dtype. The units are
-powers of two, so that no digit changes.
+Eigenvalue solvers square residuals, products and vectors. In units in which the norms of the
+operators are near one, these squares stay in the range of the dtype. The units are powers of two,
+which cause no rounding.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from . import tall
 if TYPE_CHECKING:
     from ...core.executor import Array, Executor
 
-#: Residuals of pairs that are right to rounding, in units of the precision and the norm of A.
+#: Residuals of pairs are rounding errors below this multiple of the precision and the norm of A.
 ROUNDING = 256.0
 
-#: A matrix is singular but for rounding if its inverse makes random vectors longer than a matrix
-#: with a smallest eigenvalue of this many times its rounding.
+#: A matrix is singular to rounding if its inverse amplifies random vectors more than the inverse of
+#: a matrix with a smallest eigenvalue of this many unit roundoffs.
 NEARLY_SINGULAR = 4.0
 
-#: Sizes in between need no scaling: with A and B at opposite ends, squares of residuals that are
-#: rounding stay normal numbers.
+#: Operators of a size in this range need no scaling: even with A and B at opposite ends, squares of
+#: residuals of rounding size are normal numbers.
 SAFE_SIZES = {np.dtype(np.float32): (2.0**-10, 2.0**10), np.dtype(np.float64): (1e-60, 1e60)}
 
 
@@ -41,8 +41,8 @@ class Measure(NamedTuple):
     Attributes
     ----------
     size : float
-        Of ``2**-exponent A``. Of a matrix, the largest sum of a row; of an operator without
-        entries, a lower bound of the norm. NaN or Inf if products are not finite.
+        The size of ``2**-exponent A``: for a matrix, the largest row sum; for an operator without
+        known entries, a lower bound of the norm. NaN or Inf if products are not finite.
     exponent : int
         An even number; 0 for an operator of ordinary size.
     asymmetry : float
@@ -57,20 +57,20 @@ class Measure(NamedTuple):
     positive: bool
 
 
-#: Of the identity, for pencils without B.
+#: The measure of the identity, for pencils without B.
 IDENTITY = Measure(1.0, 0, 0.0, True)
 
 
 def exponent_of(A: LinOp) -> tuple[float, int]:
     """Return a norm of an operator in units ``2**exponent``, and the exponent.
 
-    The norm of a matrix is the largest sum of a row; of other operators, that of a product with a
-    random vector over the vector's.
+    The norm of a matrix is the largest row sum; for other operators, it is the ratio of the norms
+    of a product and its random vector.
     """
     real = real_dtype(A.dtype)
     low, high = SAFE_SIZES.get(real, SAFE_SIZES[np.dtype(np.float32)])
     limits = np.finfo(real)
-    # at the ends of the range the sums themselves over- or underflow
+    # at the ends of the range, the sums themselves over- or underflow
     for trial in (0, limits.maxexp // 2, -(limits.maxexp // 2)):
         size = _size(A, trial)
         if low <= size <= high and trial == 0:
@@ -119,8 +119,8 @@ def _on_host(executor: Executor, X: Array) -> np.ndarray[Any, Any]:
 def measured(A: LinOp) -> Measure:
     """Measure a square operator: its size, its symmetry and the signs of quadratic forms.
 
-    One product with two random vectors ``x`` and ``y`` is made, of which ``x^H A y`` and ``y^H A
-    x`` are compared.
+    One product with two random vectors ``x`` and ``y`` gives ``x^H A y`` and ``y^H A x``, which are
+    compared.
     """
     size, exponent = exponent_of(A)
     if not size or not np.isfinite(size):
@@ -150,7 +150,7 @@ def measured(A: LinOp) -> Measure:
 
 
 def is_rounding(inverse: LinOp, size: float) -> bool:
-    """Return whether an inverse is that of a singular matrix of a size, but for rounding."""
+    """Return whether an inverse belongs to a matrix of a size that is singular to rounding."""
     n, executor = inverse.shape[0], inverse.executor
     if not n:
         return False
@@ -170,7 +170,7 @@ def with_scaled_entries(A: Any, exponent: int) -> Any:
 
 
 def _halves(exponent: int) -> tuple[float, ...]:
-    """Return two powers of two that make ``2**exponent``, which may be out of the range itself."""
+    """Return two powers of two with the product ``2**exponent``, which may be out of range."""
     exponent = int(exponent)  # a power of NumPy's integer has a dtype, which would widen a matrix
     if exponent == 0:
         return ()
@@ -185,8 +185,8 @@ def rescaled(A: LinOp, exponent: int) -> LinOp:
 class Rescaled(LinOp):
     """An operator times a power of two.
 
-    One half of the factor is applied to the vector before and one half to the product, so that
-    neither leaves the range of the dtype, even if the entries are at its ends.
+    Half of the factor is applied to the vector and half to the product, so that neither leaves the
+    range of the dtype, even for entries at its ends.
     """
 
     def __init__(self, inner: LinOp, exponent: int) -> None:
@@ -197,17 +197,17 @@ class Rescaled(LinOp):
 
     @property
     def partition(self) -> Any:
-        """Who has which rows, where a group of executors shares the operator."""
+        """The distribution of rows, if a group of executors shares the operator."""
         return self.inner.partition
 
     @property
     def column_partition(self) -> Any:
-        """Who has which rows of the vectors that it is applied to."""
+        """The distribution of the vectors to be multiplied."""
         return self.inner.column_partition
 
     @property
     def local_rows(self) -> int:
-        """The length of this executor's part of the vectors that the operator makes."""
+        """The length of this executor's part of the products."""
         return self.inner.local_rows
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:

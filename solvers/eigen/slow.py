@@ -1,4 +1,4 @@
-"""The warning of a search for small eigenvalues that takes long because it has no inverse."""
+"""The warning of a slow search for small eigenvalues without an inverse."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 from ...core.formats import Matrix
 from ...core.notes import Note, Topic
 
-#: Elements that products and orthogonalization have read when a search warns: about a second
-#: of two cores. A matrix of 40,000 rows with a basis of 20 vectors reaches it after 9 restarts.
+#: Warn when products and orthogonalization have read this many elements: about a second of two
+#: cores. A matrix of 40,000 rows with a basis of 20 vectors reaches it after 9 restarts.
 LONG = 3e8
 
 #: Passes over the basis for each product: Gram-Schmidt twice.
@@ -17,7 +17,7 @@ PASSES = 4
 
 
 def is_long(products: int, n: int, ncv: int, entries: int) -> bool:
-    """Return whether a search has taken long.
+    """Return whether a search has been slow.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ def is_long(products: int, n: int, ncv: int, entries: int) -> bool:
     n, ncv : int
         The length and the number of the vectors of the basis.
     entries : int
-        Entries of the operator; 0 where they are not known.
+        Number of entries of the operator; 0 if unknown.
 
     Examples
     --------
@@ -37,7 +37,7 @@ def is_long(products: int, n: int, ncv: int, entries: int) -> bool:
 
 
 def remedy(which: str, A: Any, k: int) -> str:
-    """Return how small eigenvalues are found sooner than by products with ``A`` alone.
+    """Return a faster method for small eigenvalues than products with ``A`` alone.
 
     Parameters
     ----------
@@ -63,14 +63,14 @@ def remedy(which: str, A: Any, k: int) -> str:
 
 
 def warn_of_slowness(search: str, done: int, k: int, products: int, words: str) -> str:
-    """Warn that a search takes long, and return the remedy as a note of its result.
+    """Warn that a search is slow, and return the remedy as a note of its result.
 
     Parameters
     ----------
     search : str
         The call, ``Lanczos(which="SM")``.
     done, k : int
-        Pairs that have converged, of all.
+        Number of converged pairs, and of all pairs.
     products : int
         Products with the operator so far.
     words : str

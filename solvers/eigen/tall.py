@@ -14,17 +14,19 @@ if TYPE_CHECKING:
 
 Numbers = np.ndarray[Any, Any]
 
-#: Rows that are multiplied at a time: on a thread of the host, with three blocks of 16 vectors in
-#: its second-level cache, and on a device. For 216,000 rows and two threads a product took 46 ms
-#: with 512 rows at a time, 153 with 8192, and seconds at once (Xeon, noisy).
+#: Number of rows that are multiplied at a time: for a thread of the host, three blocks of 16
+#: vectors in its second-level cache, and for a device. For 216,000 rows and two threads, a product
+#: took 46 ms with 512 rows at a time, 153 ms with 8192, and seconds for all rows at once (Xeon,
+#: noisy).
 HOST_ROWS, DEVICE_ROWS = 1 << 8, 1 << 20
 
-#: Directions of a block that are shorter than this, relative to the longest, are rounding.
+#: Directions of a block below this multiple of the precision, relative to the longest, are rounding
+#: errors.
 DEPENDENT = 10.0
 
 
 def total(executor: Executor, small: Array) -> Array:
-    """Return an array that was added up over a member's rows, as the sum over the group."""
+    """Return the sum over the group of an array that each member computed for its rows."""
     if executor.links is not None and small.size:
         small = executor.copy(small)
         executor.links.sum(small)
@@ -32,7 +34,7 @@ def total(executor: Executor, small: Array) -> Array:
 
 
 def gram(executor: Executor, X: Array, Y: Array) -> Numbers:
-    """Return ``X^H Y`` on the host; for members of a group of all their rows."""
+    """Return ``X^H Y`` on the host; for a group, over the rows of all members."""
     xp, rows = executor.xp, rows_at_once(executor, X)
     found: Any = None
     for begin in range(0, max(int(X.shape[0]), 1), rows):
@@ -53,7 +55,7 @@ def times(executor: Executor, X: Array, C: Numbers, Y: Array, alpha: float = 1.0
 
 
 def replace(executor: Executor, S: Array, C: Numbers) -> None:
-    """Set the first columns of ``S`` to ``S C``, a part of the rows at a time."""
+    """Set the first columns of ``S`` to ``S C``, some rows at a time."""
     used, made = C.shape
     if made == 0:
         return
@@ -65,7 +67,7 @@ def replace(executor: Executor, S: Array, C: Numbers) -> None:
 
 
 def rows_at_once(executor: Executor, X: Array) -> int:
-    """Return how many rows of a block are multiplied at a time."""
+    """Return the number of rows of a block that are multiplied at a time."""
     if not isinstance(X, np.ndarray):
         return DEVICE_ROWS
     return HOST_ROWS * int(getattr(executor, "threads", 1))
@@ -86,8 +88,8 @@ def copy(executor: Executor, X: Array, Y: Array) -> None:
 def factor_of_basis(G: Numbers, eps: float) -> Numbers:
     """Return ``C`` such that the columns of ``X C`` are orthonormal where ``G = X^H X``.
 
-    Columns are scaled to length one first. Directions that are rounding are left out, so that
-    ``C`` may have fewer columns than rows.
+    Columns are first scaled to length one. Directions of rounding size are dropped, so that ``C``
+    may have fewer columns than rows.
 
     References
     ----------
@@ -110,7 +112,7 @@ def factor_of_basis(G: Numbers, eps: float) -> Numbers:
 def random_block(executor: Executor, n: int, k: int, dtype: Any, seed: Any = 0) -> Array:
     """Return a block of normal random numbers, the same on every executor.
 
-    Members of a group draw numbers of their own.
+    Members of a group draw different numbers.
     """
     if executor.links is not None and executor.links.size > 1:
         seed = (*np.atleast_1d(seed).tolist(), executor.links.rank)

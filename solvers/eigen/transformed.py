@@ -1,4 +1,4 @@
-"""The operator of the Lanczos process for a pencil: inverse and shifted operators."""
+"""The operator of the Lanczos process for a pencil: inverses and shifted operators."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Transformed:
     mode : {"normal", "buckling", "cayley"}
         The transformation.
     inverse : LinOp or None
-        That of ``A - sigma B``, or of ``B`` where there is no ``sigma``.
+        The inverse of ``A - sigma B``, or of ``B`` without ``sigma``.
     """
 
     def __init__(
@@ -38,12 +38,12 @@ class Transformed:
         self.A, self.B = pencil.A, pencil.B
         self.sigma, self.mode, self.inverse = sigma, mode, inverse
         self.between = self.executor.zeros((self.A.local_rows, 1), pencil.dtype)
-        #: The operator of the inner product; None for the plain one.
+        #: The operator of the inner product; None for the Euclidean one.
         self.inner: LinOp | None = self.A if mode == "buckling" else self.B
         self.rescaled = mode == "buckling"
 
     def apply(self, x: Array, Bx: Array, y: Array) -> None:
-        """Set ``y`` to the operator times ``x``, of which ``Bx`` is the one for inner products."""
+        """Set ``y`` to the operator times ``x``; ``Bx`` is ``inner`` times ``x``."""
         if self.inverse is None:
             self.A._apply(x, y, 1.0, 0.0)
             return
@@ -61,16 +61,16 @@ class Transformed:
     def purified(self, X: Array, values: Numbers) -> Array:
         """Return ``(lambda - sigma) (A - sigma B)^-1 B x`` of Ritz vectors.
 
-        That reduces their parts along eigenvectors far from the shift (T. Ericsson and A. Ruhe),
-        which are rounding. The transformations of "cayley" and "buckling" map all far eigenvalues
-        near 1, so that their own operators leave these parts as they are.
+        This reduces rounding errors: their components along eigenvectors far from the shift (T.
+        Ericsson and A. Ruhe). The transformations "cayley" and "buckling" map all far eigenvalues
+        near 1, so that their own operators do not reduce these components.
 
         Parameters
         ----------
         X : array, shape (n, k)
             Ritz vectors.
         values : array, shape (k,)
-            Their eigenvalues of the pencil. A vector of ``sigma`` itself stays as it is.
+            Their eigenvalues of the pencil. A vector with the eigenvalue ``sigma`` is not changed.
         """
         assert self.inverse is not None
         assert self.sigma is not None
@@ -92,8 +92,8 @@ class Transformed:
     def applied(self, X: Array, values: Numbers) -> Array:
         """Return the operator times Ritz vectors, divided by their values, none of which is 0.
 
-        With "cayley" and "buckling" that reduces parts along eigenvectors of values near 0, which
-        are eigenvalues of the pencil near ``-sigma`` or 0.
+        For "cayley" and "buckling", this reduces components along eigenvectors with values near 0,
+        which are eigenvalues of the pencil near ``-sigma`` or 0.
         """
         made = self.executor.copy(X)
         for c, value in enumerate(values):

@@ -1,4 +1,4 @@
-"""Orthonormal vectors, stored as rows, that grow one by one and are replaced by combinations."""
+"""Orthonormal vectors, stored as rows, that are appended one by one and recombined."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ if TYPE_CHECKING:
 
 Numbers = np.ndarray[Any, Any]
 
-#: A vector that is shorter than this, in units of the precision, after it was made orthogonal to
-#: the others, is rounding: the space is exhausted.
+#: A space is exhausted if a new vector, after orthogonalization, is shorter than this multiple of
+#: the precision: it is a rounding error.
 EXHAUSTED = 16.0
 
 
 class Vectors:
-    """Vectors ``v_i`` that are orthonormal in an inner product, and one vector ``w`` to come.
+    """Vectors ``v_i`` that are orthonormal in an inner product, and a candidate vector ``w``.
 
     Parameters
     ----------
     executor : Executor
-        Where they are.
+        The executor of the vectors.
     n, size : int
-        Their length on this executor, and how many there are at most, apart from the last one.
+        Their length on this executor, and their largest number, without the last one.
     dtype : dtype
-        Of the vectors.
+        The dtype of the vectors.
     inner : LinOp or None
         The matrix of the inner product.
     seed : int
-        Of random vectors.
+        Seed of random vectors.
     name : str
-        Of the matrix of the inner product, for errors.
+        The name of the inner product's matrix in errors.
     dimension : int, optional
         Their length on all members of a group together.
     """
@@ -71,7 +71,7 @@ class Vectors:
         return self.V[j].reshape(self.n, 1)
 
     def begin(self, start: Array | None) -> None:
-        """Store the first vector: the start if it is not null, or a random one."""
+        """Store the first vector: the initial vector unless it is zero, or a random one."""
         if start is not None:
             tall.copy(self.executor, as_dtype(self.executor, start, self.dtype), self.w)
             largest = float(largest_values(self.executor, self.w)[0])
@@ -90,16 +90,16 @@ class Vectors:
         return self.Bw
 
     def orthogonalize(self, count: int) -> tuple[Numbers, float, bool]:
-        """Make ``w`` orthogonal to the first vectors, by classical Gram-Schmidt twice.
+        """Orthogonalize ``w`` against the first vectors, by classical Gram-Schmidt twice.
 
         Returns
         -------
         coefficients : array, shape (count,)
-            The subtracted parts.
+            Coefficients of the subtracted components.
         length : float
-            The length of the rest.
+            The norm of the remainder.
         exhausted : bool
-            Whether that is rounding.
+            Whether the remainder is a rounding error.
         """
         executor, xp = self.executor, self.executor.xp
         V, w = self.V[:count], self.w.reshape(self.n)
@@ -146,7 +146,7 @@ class Vectors:
         self.executor.run(vector.axpby, self.w, self.row(j), 1.0 / length, 0.0)
 
     def random(self, j: int) -> bool:
-        """Store a random vector that is orthogonal to the earlier ones; False if there is none."""
+        """Store a random vector that is orthogonal to the earlier ones; False without one."""
         if j >= self.dimension:
             return False
         for _ in range(3):

@@ -1,1 +1,1 @@
-"""Solvers of least squares problems of any shape."""
+"""Solvers for least squares problems of any shape."""

@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 #: The name of the preconditioner that scales columns.
 COLUMNS = "columns"
 
-#: Vectors as long as the right-hand side; the others are as long as the solution.
+#: Names of vectors with the length of the right-hand side; all others have the length of the
+#: solution.
 _LONG = frozenset({"u", "q", "r"})
 
 
@@ -71,7 +72,7 @@ class LeastSquaresWorkspace(Workspace):
             M._apply(self.t, self.z, 1.0, 0.0)  # prepares its one-time data
 
     def vectors(self, *names: str) -> None:
-        """Make blocks of as many rows as their names ask for."""
+        """Allocate blocks with the number of rows that belongs to their names."""
         for name in names:
             rows = self.A.local_rows if name in _LONG else self.A.local_columns
             self._make((name,), (rows, self.k), self.dtype)
@@ -80,16 +81,16 @@ class LeastSquaresWorkspace(Workspace):
 class LeastSquaresSolver(LinOp, metaclass=Configurable):
     """The base of solvers that minimize ``|A x - b|`` for operators of any shape.
 
-    A subclass has ``initialize``, which begins the process from the true residual ``work.r`` and
-    ``work.t = A^H r``, and ``iterate``, one iteration. A solver is an operator, ``solver @ b``,
-    and made without a matrix, ``Lsmr(damp=0.1)``, it is :class:`wollemi.Settings`.
+    A subclass has ``initialize``, which starts the process from the true residual ``work.r`` and
+    ``work.t = A^H r``, and ``iterate``, one iteration. A solver is an operator, ``solver @ b``;
+    without a matrix, ``Lsmr(damp=0.1)`` is :class:`wollemi.Settings`.
     """
 
     CALLED = ("allocate", "initialize", "iterate")
 
     SHARED = True
 
-    #: The key of its name in dictionaries of settings.
+    #: The key of a solver in dictionaries of settings.
     ROLE: ClassVar[str] = "solver"
 
     _options: dict[str, Any]
@@ -121,18 +122,18 @@ class LeastSquaresSolver(LinOp, metaclass=Configurable):
         self.M = self._preconditioner()
         self.dtype = common_dtype(*(op.dtype for op in (self.A, self.M) if op is not None))
         self._adjoint_of = self._version
-        self.adjoint = self.A.H  # raises if there is none
+        self.adjoint = self.A.H  # raises if A has no adjoint
         self._workspaces: dict[tuple[str, int], list[LeastSquaresWorkspace]] = {}
 
     # methods of a subclass
 
     @abstractmethod
     def allocate(self, work: LeastSquaresWorkspace) -> None:
-        """Make the arrays of the method in ``work``."""
+        """Allocate the arrays of the method in ``work``."""
 
     @abstractmethod
     def initialize(self, work: LeastSquaresWorkspace) -> None:
-        """Begin from the true residual ``work.r``, ``work.t = A^H r`` and ``work.z = M t``."""
+        """Start from the true residual ``work.r``, ``work.t = A^H r`` and ``work.z = M t``."""
 
     @abstractmethod
     def iterate(self, work: LeastSquaresWorkspace) -> None:
@@ -142,7 +143,7 @@ class LeastSquaresSolver(LinOp, metaclass=Configurable):
 
     @property
     def settings(self) -> Settings:
-        """The class and the options that this solver was made with, without the matrix."""
+        """The class and the options of this solver, without the matrix."""
         return settings_of(self)
 
     def solve(
@@ -161,14 +162,14 @@ class LeastSquaresSolver(LinOp, metaclass=Configurable):
         b : array, shape (m,) or (m, k)
             Right-hand sides; each has its own stopping status.
         x0 : array, shape (n,) or (n, k), optional
-            Where to start; zero by default. It is not changed.
+            Initial guess; zero by default. It is not changed.
         callback : callable, optional
-            Called as ``callback(xk)`` after each iteration; returning True ends the solve.
+            Called as ``callback(xk)`` after each iteration. The solve ends if it returns True.
         progress : bool
             Whether to show a progress bar.
         loggers : sequence of Logger
-            Who else watches. Their norms are norms of ``A.H @ (b - A x)``, as ``residuals`` of the
-            result, and the threshold is the one of the second rule.
+            Further observers. They get norms of ``A.H @ (b - A x)``, as in ``residuals`` of the
+            result, and the threshold of the second rule.
 
         Returns
         -------
@@ -179,9 +180,9 @@ class LeastSquaresSolver(LinOp, metaclass=Configurable):
         Raises
         ------
         ShapeMismatch, InvalidArgument
-            If ``b`` or ``x0`` do not fit, or are not finite.
+            If ``b`` or ``x0`` do not match the operator, or are not finite.
         SolveInterrupted
-            On Ctrl-C; has the result so far.
+            On Ctrl-C; its ``result`` is the result so far.
         """
         if callback is not None and not callable(callback):
             raise InvalidArgument(f"callback: expected a function, got {callback!r}")
@@ -193,12 +194,12 @@ class LeastSquaresSolver(LinOp, metaclass=Configurable):
 
     @sets_up
     def update(self, A: Any = None) -> None:
-        """Follow new values of the matrix, or take another operator of the same shape.
+        """Update to new values of the matrix, or to another operator with the same shape.
 
         Raises
         ------
         ShapeMismatch, ExecutorMismatch
-            If ``A`` does not fit; nothing is changed then.
+            If ``A`` does not match; the solver is not changed then.
         """
         operator = self.A if A is None else as_linop(A, self.executor)
         if operator.shape != self.A.shape:
@@ -221,12 +222,12 @@ class LeastSquaresSolver(LinOp, metaclass=Configurable):
 
     @property
     def partition(self) -> Any:
-        """Who has which rows of solutions, where a group of executors shares ``A``."""
+        """The distribution of solutions, if a group of executors shares ``A``."""
         return self.A.column_partition
 
     @property
     def column_partition(self) -> Any:
-        """Who has which rows of right-hand sides, where a group of executors shares ``A``."""
+        """The distribution of right-hand sides, if a group of executors shares ``A``."""
         return self.A.partition
 
     @property
@@ -280,15 +281,15 @@ class LeastSquaresSolver(LinOp, metaclass=Configurable):
         return as_preconditioner(M, _Square(A))
 
     def take_workspace(self, dtype: Any, columns: int) -> LeastSquaresWorkspace:
-        """Return arrays that no other solve uses, new ones if all are in use."""
+        """Return arrays that no other solve uses: new ones if all are in use."""
         self.executor.refuse_host(SOLVES)
         if self._adjoint_of != self._version:
-            # the conjugate of a complex matrix is a copy, and so is the scaling of the columns
+            # the conjugate of a complex matrix and the column scaling are copies
             self.update()
         free = self._workspaces.setdefault((str(np.dtype(dtype)), columns), [])
         while free:
             try:
-                work = free.pop()  # in one step: threads may ask at the same time
+                work = free.pop()  # atomic: several threads may call this
             except IndexError:
                 break
             if not work.outdated:
@@ -301,7 +302,7 @@ class LeastSquaresSolver(LinOp, metaclass=Configurable):
 
     def _new_workspace(self, dtype: Any, columns: int) -> LeastSquaresWorkspace:
         M = None if self.M is None else in_precision(self.M, dtype)._private()
-        # the copy by rows that products with a Csc use; loops fuse products of a Csr
+        # the CSR copy that products with a Csc use: loops fuse products with a Csr
         adjoint = self.adjoint.astype(dtype)
         A, AH = self.A.astype(dtype)._private(), getattr(adjoint, "by_rows", adjoint)._private()
         if self.damp:
@@ -327,7 +328,7 @@ class LeastSquaresSolver(LinOp, metaclass=Configurable):
 
 
 def _measure(work: LeastSquaresWorkspace) -> None:
-    """Compute the true residual of the right-hand side in ``r``, and A^H times it."""
+    """Compute the true residual of the right-hand side in ``r``, and multiply it by ``A^H``."""
     work.residual.make(work.x, work.r)
     measure_residual(work)
     work.residual.make_normal(work.r, work.t)
@@ -346,7 +347,7 @@ def _require_number(name: str, value: Any) -> None:
 
 
 class _Square(LinOp):
-    """Stands for the matrix of the normal equations where a shape and an executor are needed."""
+    """Represents the normal equations' matrix where a shape and an executor are needed."""
 
     def __init__(self, A: LinOp) -> None:
         self.shape = (A.shape[1], A.shape[1])
@@ -355,7 +356,7 @@ class _Square(LinOp):
 
     @property
     def partition(self) -> Any:
-        """Who has which rows."""
+        """The distribution of the rows."""
         return self._partition
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
@@ -371,8 +372,8 @@ class _Square(LinOp):
 def column_scaling(A: LinOp, damp: float = 0.0) -> Diagonal:
     """Return a multiple of the inverse of the diagonal of ``A.H @ A + damp^2``.
 
-    The multiple is a power of two that brings the largest entry of the diagonal near one. Columns
-    of zeros have the inverse of that power.
+    The multiple is a power of two that scales the largest diagonal entry near one. Zero columns
+    have the inverse of that power.
 
     Raises
     ------
@@ -425,24 +426,24 @@ class Damped(LinOp):
 
     @property
     def local_rows(self) -> int:
-        """The length of this executor's part of the vectors that the operator makes."""
+        """The length of this executor's part of the products."""
         n = self.operator.local_columns
         return n if self.adjoint else self.m + n
 
     @property
     def local_columns(self) -> int:
-        """The length of this executor's part of the vectors that the operator is applied to."""
+        """The length of this executor's part of the vectors to be multiplied."""
         n = self.operator.local_columns
         return self.m + n if self.adjoint else n
 
     @property
     def resident(self) -> bool:
-        """Whether both operators are."""
+        """Whether both operators are resident."""
         return self.operator.resident and self.conjugate.resident
 
     @property
     def varies(self) -> bool:
-        """Whether applying is not one fixed linear map."""
+        """Whether applications are not one fixed linear map."""
         return self.operator.varies
 
     @property

@@ -1,13 +1,13 @@
-"""Steps of the Golub-Kahan process, which LSQR and LSMR share, and their stopping rules.
+"""Steps and stopping rules of the Golub-Kahan process, which LSQR and LSMR share.
 
-The process makes ``A v_i = beta_(i+1) u_(i+1) + alpha_i u_i`` and
-``A^H u_i = alpha_i v_i + beta_i v_(i-1)``. Vectors are stored as they come out of the products,
-without a pass that divides them by their norms: ``u`` has the norm ``nu``, ``v`` the norm ``nv``.
-``scale``, which is ``1 / alpha_1``, keeps these norms near one for every size of ``A``.
+The process computes ``A v_i = beta_(i+1) u_(i+1) + alpha_i u_i`` and
+``A^H u_i = alpha_i v_i + beta_i v_(i-1)``. Vectors are stored as the products return them, without
+a pass that normalizes them: ``u`` has the norm ``nu``, ``v`` the norm ``nv``. The factor ``scale``,
+``1 / alpha_1``, keeps these norms near one for every size of ``A``.
 
-With a preconditioner ``M``, Hermitian and positive definite, the process is that of ``A L`` with
-``M = L L^H``, and no ``L`` is needed: ``p`` is the product with ``A^H`` and ``v = M p``, and their
-norm is ``sqrt(<p, v>)``. Without one ``v`` is ``p``.
+With a Hermitian positive definite preconditioner ``M = L L^H``, the process is applied to ``A L``,
+without computing ``L``: ``p`` is the product with ``A^H`` and ``v = M p``, and their norm is
+``sqrt(<p, v>)``. Without a preconditioner, ``v`` is ``p``.
 
 References
 ----------
@@ -25,7 +25,7 @@ from ...core.step import CONVERGED, Steps, dot, norm2, real, sqrt, where
 
 step = Steps("bidiagonal", vectors="u q p t v", reals="scale nu nv alpha beta")
 
-#: Of the true residual, for all columns whether they run or not: vectors of m rows and of n.
+#: For the true residual, for running and finished columns: vectors of m rows and of n rows.
 measured = Steps(
     "least", vectors="r x t z", reals="true_r2 true_normal2 true_t2 true_x2", status=False
 )
@@ -47,20 +47,20 @@ def measure_normal(w: Any) -> None:
 
 @step
 def left(w: Any) -> None:
-    """Set u = A v / alpha - (alpha / beta) u with q = A v, in the norms that are stored."""
+    """Set u = A v / alpha - (alpha / beta) u with q = A v, in the stored norms."""
     w.u = (w.scale / w.nv) * w.q - (w.scale * w.alpha / w.nu) * w.u
     w.nu = sqrt(norm2(w.u))
     w.beta = w.nu / w.scale
 
 
 def next_right(w: Any) -> None:
-    """Set p = A^H u / beta - (beta / alpha) p with t = A^H u; of u = 0 it is 0."""
+    """Set p = A^H u / beta - (beta / alpha) p with t = A^H u; p = 0 for u = 0."""
     w.p = where(w.nu > 0, w.scale / w.nu, 0) * w.t - (w.scale * w.beta / w.nv) * w.p
 
 
 @step
 def right(w: Any) -> None:
-    """Set p = A^H u / beta - (beta / alpha) p with t = A^H u; for M to be applied."""
+    """Set p = A^H u / beta - (beta / alpha) p with t = A^H u; M is applied next."""
     next_right(w)
 
 
@@ -82,11 +82,11 @@ def larger(a: Any, b: Any) -> Any:
 
 
 def stop_by_rules(w: Any, test2: Any, inverse_condition: Any, norm_x: Any) -> None:
-    """Halt where one of the rules of Paige and Saunders holds, and set istop to its number.
+    """Halt if a rule of Paige and Saunders holds, and set istop to its number.
 
     1: ``|r| <= btol |b| + atol |A| |x|``; 2: ``|A^H r| <= atol |A| |r|``; 3: the condition number
-    has reached conlim; 4 to 6 are the same with the precision in place of the tolerances.
-    With M there is no norm of x in the norm that belongs to it, and ``|A| |x|`` is at least |b|.
+    has reached conlim; 4 to 6: the same with the precision instead of the tolerances. With M, the
+    norm of x in its metric is not known, and |b| serves as a lower bound of ``|A| |x|``.
     """
     product = where(w.preconditioned, w.norm_b, w.norm_a * norm_x)
     test1 = w.norm_r / w.norm_b

@@ -1,9 +1,8 @@
 """One least squares solve: the host's decisions between two drives of the executor.
 
-The recurrence of LSQR and LSMR ends by its own estimates. Success is claimed if the residual that
-is computed from ``x`` meets the same rules. If it does not, the recurrence goes on with smaller
-tolerances, since to begin it again would throw its Krylov space away; it begins again where going
-on brings nothing.
+The recurrence of LSQR and LSMR ends by its own estimates. A column has converged if the residual
+computed from ``x`` meets the same rules. If it does not, the recurrence continues with smaller
+tolerances, since a restart would discard its Krylov space. It restarts if continuing does not help.
 """
 
 from __future__ import annotations
@@ -46,14 +45,13 @@ if TYPE_CHECKING:
 
 Numbers = np.ndarray[Any, Any]
 
-#: By how much more the norm of a matrix may be than its longest product with a vector of the
-#: process; their columns are at most this much shorter than the norm of the whole.
+#: The norm of a matrix may exceed the longest product with a vector of the process by this factor.
 TWICE = 2.0
 
-#: The part of ``|b|`` from which on a residual is as long as ``b``.
+#: A residual above this fraction of ``|b|`` counts as unreduced.
 NOTHING_REACHED = 1 - 1e-6
 
-#: Norms of right-hand sides that are left as they are: squares of ``A^H r`` are much smaller.
+#: Norms of right-hand sides in this range need no scaling: squares of ``A^H r`` are much smaller.
 NEAR_ONE = (0.25, 4.0)
 
 
@@ -62,7 +60,7 @@ def solve(
 ) -> LeastSquaresResult:
     """Solve with a solver; see :meth:`LeastSquaresSolver.solve`.
 
-    ``within`` says that another solve of a group asks, with this member's part of ``b``.
+    ``within`` says that another solve of a group calls this, with this member's part of ``b``.
     """
     solver.executor.refuse_host(SOLVES)
     links = solver.executor.links
@@ -77,7 +75,7 @@ def solve(
 
 
 def _agreement(solver: LeastSquaresSolver, watchers: SolveWatchers) -> tuple[str, ...]:
-    """Return the values on which all members of a group must agree, since they share sums."""
+    """Return the settings on which all members of a group must agree, since they share sums."""
     if solver.executor.links is None:
         return ()
     return (
@@ -118,8 +116,8 @@ class LeastSquaresSolve(LeastSquaresVerdict):
         self.sides = RightHandSides(
             self.executor, block, operator_scale=self.work.scales.A, safe=NEAR_ONE
         )
-        #: Norms of ``A^H r`` were multiplied by powers of two with these exponents. The powers
-        #: themselves may be beyond the range of float64.
+        #: Exponents of the powers of two by which norms of ``A^H r`` are scaled. The powers may be
+        #: out of the range of float64.
         self.normal_exponents = exponents_of(self.sides.scale) + exponents_of(
             np.array(self.work.scales.A)
         )
@@ -130,16 +128,16 @@ class LeastSquaresSolve(LeastSquaresVerdict):
         self.iterations = np.zeros(k, np.int64)
         self.history: list[list[float]] = [[] for _ in range(k)]
         self.norm_a, self.condition = np.zeros(k), np.zeros(k)
-        #: Lower bounds of the norm of ``A``, and in the metric of ``M``.
+        #: Lower bounds of the norm of ``A``, and of this norm in the metric of ``M``.
         self.longest, self.longest_in_metric = np.zeros(k), np.zeros(k)
         self.halt: Stop | None = None
         self.running = k
         self.atol, self.btol = np.full(k, solver.atol), np.full(k, solver.btol)
-        #: The excess over the tolerance when the process began, and when it last ended.
+        #: The excess over the tolerance at the start of the process, and at its last end.
         self.left_at_start, self.left_before = np.full(k, np.inf), np.full(k, np.inf)
 
     def run(self) -> LeastSquaresResult:
-        """Drive until every column has its verdict."""
+        """Drive the process until every column has its verdict."""
         self._place()
         restart = np.ones(self.k, bool)
         interrupted = False
@@ -162,11 +160,11 @@ class LeastSquaresSolve(LeastSquaresVerdict):
     # ---- before
 
     def _place(self) -> None:
-        """Put the right-hand side, the start and the tolerances where the steps read them."""
+        """Copy the right-hand side, the initial guess and the tolerances to the workspace."""
         work, executor, k = self.work, self.executor, self.k
         rows = int(self.sides.block.shape[0])
         self.b = self.sides.block
-        if self.solver.damp:  # below it stands damp x0, so that the damping is from x0
+        if self.solver.damp:  # damp x0 below it, so that the damping is relative to x0
             self.b = executor.zeros(tuple(work.r.shape), work.dtype)
             executor.run(vector.axpby, self.sides.block, self.b[:rows], 1.0, 0.0)
         if self.start is None:
@@ -195,7 +193,7 @@ class LeastSquaresSolve(LeastSquaresVerdict):
             executor.run(vector.fill, work.variance, 0.0)
 
     def _measure(self) -> None:
-        """Compute the true residual, A^H times it, and their norms."""
+        """Compute the true residual, its product with A^H, and their norms."""
         work = self.work
         self.executor.copy_into(work.r, self.b)
         self.executor.play(work.verifying)
@@ -216,8 +214,8 @@ class LeastSquaresSolve(LeastSquaresVerdict):
     def _bound_norm(self) -> None:
         """Raise the lower bounds of ``|A|`` to ``|A t| / |t|`` with ``t = A^H r``.
 
-        With ``M`` the process gives bounds in the metric of ``M`` alone, and ``|A^H r| / |r|`` is
-        near zero where ``b`` is nearly orthogonal to the range of ``A``.
+        With ``M``, the process only gives bounds in the metric of ``M``, and ``|A^H r| / |r|`` is
+        near zero if ``b`` is nearly orthogonal to the range of ``A``.
         """
         work = self.work
         work.A._apply(work.t, work.u, 1.0, 0.0)
@@ -226,12 +224,12 @@ class LeastSquaresSolve(LeastSquaresVerdict):
         self.longest = np.maximum(self.longest, np.nan_to_num(seen, posinf=0.0))
 
     def _checked_norm(self, norm: Numbers, block: Array) -> Numbers:
-        """Return norms, found again where their squares left the range of the dtype."""
+        """Return norms, recomputed if their squares left the range of the dtype."""
         low = LEAST_NORM[self.real]
         return norm if np.all((norm >= low) & np.isfinite(norm)) else norms(self.executor, block)
 
     def _leave_long_starts(self) -> None:
-        """Begin at zero where the residual of the start has no digit of the right-hand side."""
+        """Start from zero if the residual of the initial guess has no digit of ``b``."""
         whole = norms(self.executor, self.b)
         long = ~(self.norm_r <= whole / np.finfo(self.real).eps) & (whole > 0)
         if self.start is None or not long.any():
@@ -241,12 +239,12 @@ class LeastSquaresSolve(LeastSquaresVerdict):
         self._measure()
 
     def _in_given_units(self, normal: Numbers, c: int | slice = slice(None)) -> Numbers:
-        """Return norms of ``A^H r``, of all columns or of one, in the units of the arguments."""
+        """Return norms of ``A^H r``, of all columns or of one, in the arguments' units."""
         with np.errstate(over="ignore", under="ignore"):
             return np.asarray(np.ldexp(normal, -self.normal_exponents[c]))
 
     def _threshold(self) -> Numbers:
-        """Return the norms of ``A^H r`` that rule 2 allows, in the units of the arguments."""
+        """Return the upper bounds of ``|A^H r|`` in rule 2, in the units of the arguments."""
         return self._in_given_units(self.solver.atol * self.longest * self.norm_r)
 
     def _judge_start(self) -> None:
@@ -261,7 +259,7 @@ class LeastSquaresSolve(LeastSquaresVerdict):
             elif self.norm_normal[c] == 0:
                 self.final[c], self.rules[c] = Stop.CONVERGED, 0
             elif not self.in_metric[c] > 0:
-                # M maps A^H r to zero, or is negative there: no direction follows from it
+                # M maps A^H r to zero, or is negative for it: there is no direction
                 self.final[c] = Stop.INDEFINITE
             elif self.solver.maxiter == 0:
                 self.final[c] = Stop.MAX_ITERATIONS
@@ -269,7 +267,7 @@ class LeastSquaresSolve(LeastSquaresVerdict):
     # ---- the process
 
     def _pass(self, restart: Numbers) -> Numbers:
-        """Drive running columns, or new ones; return the columns that begin the next time."""
+        """Drive running columns, or restarted ones; return the columns to restart next."""
         work, status = self.work, self.work.status
         running = self.final == Stop.RUNNING
         going_on = running & ~restart
@@ -331,7 +329,7 @@ class LeastSquaresSolve(LeastSquaresVerdict):
         return int(self.iterations.max(initial=0))
 
     def _tell(self, event: str, loggers: list[Logger], true: Numbers | None) -> None:
-        """Tell loggers of norms of ``A^H (b - A x)``, in the units of the right-hand sides."""
+        """Report norms of ``A^H (b - A x)`` to loggers, in the units of the right-hand sides."""
         if not loggers:
             return
         snapshot = Snapshot(
@@ -349,7 +347,7 @@ class LeastSquaresSolve(LeastSquaresVerdict):
                 method(snapshot)
 
     def _take_norms(self) -> int:
-        """Take the norms of the last drive out of the ring; return how many columns run."""
+        """Read the norms of the last drive from the ring buffer; return the running columns."""
         status = self.work.status
         iterations, ring, running = status.read_together("iterations", "history", "running")
         for c in indices(iterations > self.iterations):
@@ -372,7 +370,7 @@ class LeastSquaresSolve(LeastSquaresVerdict):
         return 1.0 if self.solver.scales_columns else scales.A * float(np.sqrt(scales.M))
 
     def _restore_lost(self) -> None:
-        """Begin columns anew that are not finite: a result has no NaN but of an A that has."""
+        """Reset columns that are not finite: a result has NaN only if A has."""
         lost = indices(~np.isfinite(largest_values(self.executor, self.work.x)))
         for c in lost:
             self.executor.run(vector.fill, column(self.work.x, c), 0.0)
@@ -381,7 +379,7 @@ class LeastSquaresSolve(LeastSquaresVerdict):
             self._measure()
 
     def _judge_again(self, solution: Array, changed: list[int]) -> None:
-        """Judge the solution in the units of the user where it lost digits."""
+        """Judge columns again if they lost digits in the units of the user."""
         if not changed:
             return
         for c in indices(~np.isfinite(largest_values(self.executor, solution))):
@@ -456,7 +454,7 @@ class LeastSquaresSolve(LeastSquaresVerdict):
         )
 
     def _explained(self) -> dict[Stop, str]:
-        """Return the sentence on columns that converged although the residual is all of ``b``."""
+        """Return the explanation for columns that converged with a residual as large as ``b``."""
         whole = self.norm_r >= NOTHING_REACHED * self.norm_b
         least = np.isin(self.rules, (0, 2, 5)) & (self.final == Stop.CONVERGED)
         if self.solver.damp or not np.all(whole & least & (self.sides.norm > 0)):
@@ -464,7 +462,7 @@ class LeastSquaresSolve(LeastSquaresVerdict):
         return {Stop.CONVERGED: ORTHOGONAL}
 
     def _notes(self) -> list[str]:
-        """Name entries of the matrix that are not finite, where a column ended because of them."""
+        """Name entries of the matrix that are not finite, if they ended a column."""
         A = self.solver.A
         if Stop.NOT_FINITE not in self.final or not isinstance(A, (Matrix, SharedCsr)):
             return []

@@ -17,7 +17,7 @@ step = Steps(
     flags="preconditioned",
 )
 
-#: The ratio of norms where one is zero: no tolerance is as large.
+#: The ratio of norms if one is zero: it exceeds every tolerance.
 HUGE = 1e30
 
 
@@ -63,11 +63,11 @@ def rotate(w: Any, squared: Any) -> None:
     w.norm_r = sqrt((betad - taud) * (betad - taud) + betadd * betadd)
     # section 5.2 to 5.5: the norms of A^H r and A, the condition number
     w.norm_normal = absolute(zetabar)
-    # |A v|, of vectors v of length one, is a lower bound of the norm of A
+    # |A v| for vectors v of length one is a lower bound of the norm of A
     w.longest2 = larger(w.longest2, w.alpha * w.alpha + w.beta * w.beta)
     with_beta = w.norm_a2 + w.beta * w.beta
     w.norm_a, w.norm_a2 = sqrt(with_beta), with_beta + alpha * alpha
-    # rhobar of the iterations before this one: there is none in the first
+    # maximum of rhobar over the earlier iterations: none in the first one
     max_rbar = where(w.count > 0, larger(w.max_rbar, w.rhobar), 0)
     min_rbar = where(w.count > 1, smaller(w.min_rbar, w.rhobar), w.rhobar)
     least = where(w.count > 0, smaller(min_rbar, rhotemp), rhotemp)
@@ -96,7 +96,7 @@ def weigh_and_rotate(w: Any) -> None:
 
 @step
 def update(w: Any) -> None:
-    """Set hbar = h - c hbar, x += c hbar, h = v / |v| - c h; observes |A^H r|, tells the rules."""
+    """Set hbar = h - c hbar, x += c hbar, h = v / |v| - c h; observe |A^H r|, test the rules."""
     w.hbar = w.h - w.step_hbar * w.hbar
     w.x += w.step_x * w.hbar
     w.h = where(w.nv > 0, 1 / w.nv, 0) * w.v - w.step_h * w.h
@@ -108,32 +108,32 @@ def update(w: Any) -> None:
 class Lsmr(LeastSquaresSolver):
     """Least squares for matrices of any shape and rank: LSMR.
 
-    Minimizes ``|A x - b|``; of all solutions it finds the shortest if it starts at zero. The
-    observed norm, ``|A^H (b - A x)|``, falls in every iteration, which makes it safer to stop early
-    than :class:`Lsqr`.
+    It minimizes ``|A x - b|``, and finds the shortest of all solutions from a zero guess. The
+    observed norm, ``|A^H (b - A x)|``, falls in every iteration, so that stopping early is safer
+    than with :class:`Lsqr`.
 
     Parameters
     ----------
     A : LinOp or matrix, shape (m, n)
-        Anything that has a conjugate transpose ``A.H``.
+        An operator with a conjugate transpose ``A.H``.
     M : LinOp, matrix, callable or "columns", optional
-        Approximates the inverse of the normal equations' matrix ``A.H @ A``, Hermitian positive
+        An approximate inverse of the normal equations' matrix ``A.H @ A``, Hermitian positive
         definite. ``"columns"`` scales the columns of a matrix to length one.
     damp : float
-        Minimizes ``|A x - b|^2 + damp^2 |x - x0|^2``.
+        Damping: minimize ``|A x - b|^2 + damp^2 |x - x0|^2``.
     atol, btol : float
         Stop at ``|r| <= btol |b| + atol |A| |x|`` or at ``|A^H r| <= atol |A| |r|``.
     conlim : float
-        Stop when the estimate of the condition number reaches it; 0 is no limit.
+        Stop when the estimated condition number reaches this value; 0 means no limit.
     maxiter : int, optional
-        Iterations at most; ``10 n`` by default.
+        Iteration limit; ``10 n`` by default.
     executor : Executor or str, optional
-        Where ``A`` goes if it has no home.
+        The executor to which ``A`` is moved if it has none.
 
     Notes
     -----
-    One iteration without ``M`` moves the matrix twice, 5 vectors of m rows and 12 of n: the vectors
-    of both products, 3 for u, 3 for v, 7 for the update. The products with ``A.H`` are made with a
+    One iteration without ``M`` reads the matrix twice, and moves 5 vectors of m rows and 12 of n:
+    the vectors of both products, 3 for u, 3 for v, 7 for the update. Products with ``A.H`` use a
     transpose that is stored with the solver.
 
     References
@@ -151,11 +151,11 @@ class Lsmr(LeastSquaresSolver):
     """
 
     def allocate(self, work: LeastSquaresWorkspace) -> None:
-        """Make the vectors of both lengths and the scalars."""
+        """Allocate the vectors of both lengths and the scalars."""
         work.make(step)
 
     def initialize(self, work: LeastSquaresWorkspace) -> None:
-        """Begin from the true residual and its product with A^H (step 1)."""
+        """Start from the true residual and its product with A^H (step 1)."""
         start(work)
 
     def iterate(self, work: LeastSquaresWorkspace) -> None:

@@ -31,13 +31,13 @@ def start(w: Any) -> None:
 
 
 def rotate(w: Any, squared: Any) -> None:
-    """Do step 4 and the norms of section 5 with the new alpha, of which the square is given.
+    """Do step 4 and the norms of section 5, given the square of the new alpha.
 
-    Damping is in the operator.
+    Damping is part of the operator.
     """
     nv = sqrt(squared)
     alpha = nv / w.scale
-    # |A v|, of vectors v of length one, is a lower bound of the norm of A
+    # |A v| for vectors v of length one is a lower bound of the norm of A
     w.longest2 = larger(w.longest2, w.alpha * w.alpha + w.beta * w.beta)
     w.norm_a2 += w.alpha * w.alpha + w.beta * w.beta
     c, s, rho = rotation(w.rhobar, w.beta)
@@ -80,9 +80,9 @@ def vary(w: Any) -> None:
 
 @step
 def update(w: Any) -> None:
-    """Set x += (phi / rho) w, w = v / |v| - (theta / rho) w; observes |A^H r|, tells the rules.
+    """Set x += (phi / rho) w, w = v / |v| - (theta / rho) w; observe |A^H r|, test the rules.
 
-    The norm of w is known without M; with M it follows from the vectors v being orthonormal.
+    Without M, the norm of w is known; with M, it follows from the orthonormal vectors v.
     """
     square = where(w.preconditioned, w.square_w, norm2(w.w))
     w.dd += square / (w.rho * w.rho)
@@ -97,23 +97,23 @@ def update(w: Any) -> None:
 class Lsqr(LeastSquaresSolver):
     """Least squares for matrices of any shape and rank: LSQR.
 
-    Minimizes ``|A x - b|``; of all solutions it finds the shortest if it starts at zero.
+    It minimizes ``|A x - b|``, and finds the shortest of all solutions from a zero guess.
 
     Parameters
     ----------
     A : LinOp or matrix, shape (m, n)
-        Anything that has a conjugate transpose ``A.H``.
+        An operator with a conjugate transpose ``A.H``.
     M, damp, atol, btol, conlim, maxiter, executor
         As for :class:`Lsmr`.
     calc_var : bool
         Whether the result has ``variance``, estimates of the diagonal of the inverse of
-        ``A.H @ A + damp^2``; not with ``M``.
+        ``A.H @ A + damp^2``; not supported with ``M``.
 
     Notes
     -----
-    The observed norm, ``|A^H r|``, goes up and down; the residual ``|r|`` falls in every iteration.
-    One iteration without ``M`` moves the matrix twice, 5 vectors of m rows and 10 of n: the vectors
-    of both products, 3 for u, 3 for v, 5 for the update.
+    The observed norm, ``|A^H r|``, is not monotone; the residual ``|r|`` falls in every iteration.
+    One iteration without ``M`` reads the matrix twice, and moves 5 vectors of m rows and 10 of n:
+    the vectors of both products, 3 for u, 3 for v, 5 for the update.
 
     References
     ----------
@@ -141,11 +141,11 @@ class Lsqr(LeastSquaresSolver):
             )
 
     def allocate(self, work: LeastSquaresWorkspace) -> None:
-        """Make the vectors of both lengths and the scalars."""
+        """Allocate the vectors of both lengths and the scalars."""
         work.make(step)
 
     def initialize(self, work: LeastSquaresWorkspace) -> None:
-        """Begin from the true residual and its product with A^H (step 1)."""
+        """Start from the true residual and its product with A^H (step 1)."""
         start(work)
 
     def iterate(self, work: LeastSquaresWorkspace) -> None:

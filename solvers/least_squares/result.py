@@ -10,7 +10,7 @@ import numpy as np
 from ...core.result import Result
 from ...core.status import Stop
 
-#: Why each rule ended a solve, by SciPy's numbers.
+#: The meaning of each rule, by SciPy's numbers.
 RULES = {
     0: "converged: the start is a solution",
     1: "converged: A x = b to within atol and btol",
@@ -22,8 +22,8 @@ RULES = {
     7: "the iteration limit was reached",
 }
 
-#: In place of the rules where the start is no solution of ``A x = b``, and where no x is better
-#: than zero.
+#: The reason instead of a rule if the initial guess is no solution of ``A x = b``, and no x is
+#: better than zero.
 BEST_START = "converged: the start solves the least squares problem"
 ORTHOGONAL = (
     "converged: b is orthogonal to the columns of A, so that x = 0 is the shortest least squares "
@@ -35,28 +35,28 @@ ORTHOGONAL = (
 class LeastSquaresResult(Result):
     """The outcome of a least squares solve; unpacks into ``x, info``.
 
-    The attributes of :class:`Result`, and these. Norms are true ones, computed from ``x``; for one
-    right-hand side they are numbers, else arrays of shape (k,).
+    It has the attributes of :class:`Result`, and these. Norms are true ones, computed from ``x``:
+    numbers for one right-hand side, else arrays of shape (k,).
 
     Attributes
     ----------
     residuals : array, shape (iterations + 1,) or (iterations + 1, k)
-        Norms of ``A.H @ (b - A x)`` as the iteration saw them.
+        Norms of ``A.H @ (b - A x)`` in the iterations.
     residual_norm : float or array
         The norm of ``b - A x``.
     normal_residual_norm : float or array
         The norm of ``A.H @ (b - A x) - damp^2 (x - x0)``.
     damped_norm : float or array
-        The norm of ``b - A x`` with ``damp (x - x0)`` below it.
+        The norm of ``b - A x`` with ``damp (x - x0)`` appended.
     operator_norm, condition : float or array
-        Estimates of the Frobenius norm of the operator and of its condition number, with
-        damping and in the metric of ``M``; 0 without an iteration.
+        Estimates of the operator's Frobenius norm and condition number, with damping and in the
+        metric of ``M``; 0 without an iteration.
     x_norm : float or array
         The norm of ``x``.
     rules : array of int, shape (k,)
-        SciPy's ``istop``: which rule ended each column; 7 for everything that is none of them.
+        SciPy's ``istop``: the rule that ended each column; 7 for all other reasons.
     variance : array, shape (n,) or (n, k), or None
-        Of :class:`Lsqr` with ``calc_var``.
+        The variances of :class:`Lsqr` with ``calc_var``.
     """
 
     normal_residual_norm: Any = 0.0
@@ -69,7 +69,7 @@ class LeastSquaresResult(Result):
 
     @property
     def reason(self) -> str:
-        """Why it ended, in a sentence; that of the first column that did not converge."""
+        """The reason for the end, in a sentence: of the first column that did not converge."""
         for stop in self.stops:
             if stop != Stop.CONVERGED:
                 return super().reason

@@ -13,32 +13,34 @@ if TYPE_CHECKING:
 
 Numbers = np.ndarray[Any, Any]
 
-#: The excess of the true residual over its tolerance must fall by this factor for a recurrence to
-#: go on, and by the second for another one to begin.
+#: The recurrence continues if the excess of the true residual over its tolerance fell to the
+#: fraction GOING_ON, and restarts if it fell to the fraction AGAIN.
 GOING_ON, AGAIN = 0.9, 0.5
 
-#: By how much tolerances are tightened when the recurrence was wrong about the true residual.
+#: Tighten the tolerances by this factor if the recurrence's estimate of the true residual was
+#: wrong.
 TIGHTER = 0.5
 
-#: Tolerances are tightened by the inverse of the excess, with this margin, and by no more than the
-#: second in one step.
+#: Tolerances are divided by the excess and multiplied by TIGHTEST, but by no less than
+#: TIGHTEST_STEP in one step.
 TIGHTEST, TIGHTEST_STEP = 0.9, 1e-2
 
-#: The codes of a recurrence that ended by its precision: it cannot go on.
+#: Codes of a recurrence that reached the limit of its precision and cannot continue.
 _EXHAUSTED = (4, 5, 6)
 
 
 class LeastSquaresVerdict:
-    """The part of a least squares solve that judges.
+    """The part of a least squares solve that judges columns.
 
     Attributes
     ----------
     norm_r, norm_normal, norm_x, norm_b : array, shape (k,)
-        Norms of ``b - A x``, of ``A^H`` times it, of ``x`` and of ``b``, of the scaled system.
+        Norms of ``b - A x``, of its product with ``A^H``, of ``x`` and of ``b``, for the scaled
+        system.
     in_metric : array, shape (k,)
         The norm of ``A^H r`` in the metric of ``M``.
     longest, longest_in_metric : array, shape (k,)
-        Norms of ``A``, of ``A`` in the metric of ``M``, that are not estimated too large.
+        Lower bounds of the norm of ``A``, and of this norm in the metric of ``M``.
     """
 
     solver: LeastSquaresSolver
@@ -60,7 +62,7 @@ class LeastSquaresVerdict:
     left_at_start: Numbers
 
     def _left(self, norm_a: Numbers) -> Numbers:
-        """Return the true residual relative to the limits of the rules; at most 1 meets one."""
+        """Return the true residual relative to the limits of the rules; at most 1 if one is met."""
         solver = self.solver
         product = self.norm_b if self.work.M is not None else norm_a * self.norm_x
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -75,7 +77,7 @@ class LeastSquaresVerdict:
         return np.where(np.isnan(left), np.inf, left)
 
     def _judge(self, c: int, ended: Stop, rule: int) -> tuple[Stop, bool]:
-        """Return the verdict on a column, and whether the process would begin again."""
+        """Return the verdict on a column, and whether the process would restart."""
         if not (np.isfinite(self.norm_r[c]) and np.isfinite(self.norm_x[c])):
             return Stop.NOT_FINITE, True
         met = self._rule_met(c)
@@ -117,10 +119,10 @@ class LeastSquaresVerdict:
         return 5 if self._is_small(c, eps) else None
 
     def _is_small(self, c: int, tolerance: float) -> bool:
-        """Return whether ``|A^H r|`` is at most a tolerance times ``|A| |r|``; with M, twice.
+        """Return whether ``|A^H r|`` is at most ``tolerance |A| |r|``; with M, in both metrics.
 
-        A singular M does not see all of ``A^H r``, and columns of small norms are not seen without
-        M: both metrics have to agree.
+        A singular M hides a part of ``A^H r``, and columns of small norm are hidden without M: both
+        metrics have to agree.
         """
         allowed = tolerance * self.norm_r[c]
         met = bool(self.norm_normal[c] <= allowed * self.longest[c])
