@@ -12,7 +12,7 @@
 ========================  ==================================================================
 
 A solver is a class in a module of `krylov`, `least_squares` or `eigen`. The registry finds it
-there; no list names it. Its module is imported when the solver is first used.
+there, without a list of names. The module is imported when the solver is first used.
 """
 
 from typing import TYPE_CHECKING
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from .least_squares.lsqr import Lsqr
     from .third_party import register
 
-    def __getattr__(name: str) -> type: ...  # the others
+    def __getattr__(name: str) -> type: ...  # the remaining names
 
     __all__ = [
         "Bicgstab",
@@ -67,7 +67,7 @@ else:
     _find_besides, _dir_besides = deferred_names(__name__, _BESIDES)
 
     def __getattr__(name):
-        """Import the object of a name: a solver, or one of the other public names."""
+        """Import the object of this name: a solver, or another public name."""
         if name == "__all__":
             besides = " ".join(_BESIDES.values()).split()
             return sorted({*discover(), *besides})

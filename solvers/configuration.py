@@ -1,4 +1,4 @@
-"""Solvers from dictionaries and files."""
+"""Create solvers from dictionaries and files."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ def from_settings(found: Mapping[str, Any]) -> Settings:
     Parameters
     ----------
     found : mapping
-        ``{"solver": name, option: value, ...}``. ``M`` may be a name, or a dictionary
-        with the key ``"preconditioner"`` or ``"solver"``; ``stop`` is a dictionary for
+        ``{"solver": name, option: value, ...}``. ``M`` may be a name, or a dictionary with the key
+        ``"preconditioner"`` or ``"solver"``; ``stop`` is a dictionary for
         :func:`wollemi.stop.criterion`.
 
     Returns
     -------
     Settings
-        ``.on(A)`` makes the solver.
+        The settings; ``.on(A)`` creates the solver.
 
     Raises
     ------
     InvalidArgument
-        If nothing has that name, or no such option.
+        If the name or an option is unknown.
 
     Examples
     --------
@@ -48,12 +48,12 @@ def from_settings(found: Mapping[str, Any]) -> Settings:
 
 
 def read_settings(path: str | Path) -> Settings:
-    """Return the settings of a solver in a file of JSON; see :func:`from_settings`.
+    """Return the settings of a solver in a JSON file; see :func:`from_settings`.
 
     Raises
     ------
     InvalidArgument
-        If there is no such file, or it does not describe a solver; the message names the position.
+        If the file does not exist, or does not describe a solver; the message has the position.
     """
     try:
         found = json.loads(Path(path).read_text(encoding="utf-8"))

@@ -1,7 +1,7 @@
 """All solvers and preconditioners by name: the classes that the subpackages define.
 
-A module is imported when its class is first looked up: the text of the modules tells which one that
-is. Listing the names imports every module.
+A module is imported when its class is first looked up; a search in the modules' source text finds
+it. Listing the names imports every module.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Kind = TypeVar("Kind", bound=type)
 
-#: The statement of a class at the top of a module.
+#: Matches a class statement at the top level of a module.
 _CLASS = re.compile(r"^class (\w+)", re.MULTILINE)
 
 
@@ -68,7 +68,7 @@ class SolverTable(Mapping[str, Kind]):
         Raises
         ------
         KeyError
-            If no package has one of this kind and name.
+            If no package has a solver of this kind and name.
         """
         kind = third_party.SOLVERS[name]
         if not self._is_of_this_kind(kind):
@@ -86,7 +86,7 @@ class SolverTable(Mapping[str, Kind]):
         return len(list(iter(self)))
 
     def _all(self) -> dict[str, Kind]:
-        """Return all solvers of this kind, for which every module is imported."""
+        """Return all solvers of this kind; this imports every module."""
         modules = [module for folder in self._folders for module in _modules(folder)]
         return {name: kind for module in modules for name, kind in self._of(module).items()}
 
@@ -98,7 +98,7 @@ class SolverTable(Mapping[str, Kind]):
 
 
 class OwnTable(SolverTable[Kind]):
-    """The classes of wollemi alone."""
+    """The classes of the package itself."""
 
     def _of_others(self, name: str) -> Kind:
         raise KeyError(name)
@@ -116,11 +116,11 @@ def _modules(folder: str) -> tuple[str, ...]:
 
 @cache
 def _defined(module: str) -> Container[str]:
-    """Return the classes that the text of a module defines, by their names in lower case."""
+    """Return the classes that the source of a module defines, by their names in lower case."""
     path = Path(__file__).parent.joinpath(*module.split(".")).with_suffix(".py")
     if path.with_suffix("").is_dir():
-        return ()  # a package defines none itself
-    if not path.is_file():  # a module that is installed without its text
+        return ()  # packages define no classes
+    if not path.is_file():  # a module that is installed without its source
         return _classes(module)
     return {name.lower() for name in _CLASS.findall(path.read_text(encoding="utf-8"))}
 
@@ -148,24 +148,24 @@ def _class(path: str) -> type:
 
 #: The Krylov solvers: the names that ``method=`` and settings files accept.
 SOLVERS: SolverTable[type[KrylovSolver]] = SolverTable("krylov", "krylov.base.KrylovSolver")
-#: The solvers of least squares problems.
+#: The solvers for least squares problems.
 LEAST_SQUARES: SolverTable[type[LeastSquaresSolver]] = SolverTable(
     "least_squares", "least_squares.base.LeastSquaresSolver"
 )
-#: The solvers of eigenvalue and singular value problems.
+#: The solvers for eigenvalue and singular value problems.
 EIGENSOLVERS: SolverTable[type[EigenSolver | SingularValues]] = SolverTable(
     "eigen", "eigen.base.EigenSolver eigen.bidiagonal_lanczos.SingularValues"
 )
 
 
-#: The preconditioners of wollemi itself.
+#: The preconditioners of the package itself.
 OWN_PRECONDITIONERS: OwnTable[type[Preconditioner]] = OwnTable(
     "preconditioners preconditioners.multigrid", "preconditioners.base.Preconditioner"
 )
 
 
 def discover() -> dict[str, type]:
-    """Import every solver's module, and return the classes of solvers by their names."""
+    """Import every solver's module, and return the solver classes by their names."""
     tables = (SOLVERS, LEAST_SQUARES, EIGENSOLVERS)
     return {kind.__name__: kind for table in tables for kind in table._all().values()}
 

@@ -1,4 +1,4 @@
-"""Bounds of spectra, found by a few steps of the Arnoldi process on the executor."""
+"""Bounds of spectra, from a few steps of the Arnoldi process on the executor."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
     from ..core.formats import Csr
     from ..core.linop import LinOp
 
-#: Steps of the process. Ten find the largest eigenvalue of a stencil to 5 to 10 %; the residual,
+#: Number of steps. Ten steps find the largest eigenvalue of a stencil to 5 to 10 %; the residual,
 #: which is added, bounds the error.
 STEPS = 10
 
 
 class Spectrum(NamedTuple):
-    """The estimates of the eigenvalues of ``D^-1 A`` from a few steps.
+    """Estimates of the eigenvalues of ``D^-1 A`` from a few steps.
 
     Attributes
     ----------
     radius : float
-        The largest modulus that was found, plus its residual: an estimate from above.
+        The largest modulus found, plus its residual: an estimate from above.
     real : float
-        The smallest real part that was found.
+        The smallest real part found.
     """
 
     radius: float
@@ -60,19 +60,19 @@ def estimate(A: LinOp, inverse: LinOp, steps: int = STEPS) -> Spectrum:
     A : LinOp, shape (n, n)
         The operator.
     inverse : LinOp, shape (n, n)
-        The inverse of its diagonal, or another M, on the same executor and of the same dtype.
+        The inverse of its diagonal, or another preconditioner with the same executor and dtype.
     steps : int
-        Products with ``A``; twice this number of vectors are kept meanwhile.
+        Number of products with ``A``; twice as many vectors are stored meanwhile.
 
     Notes
     -----
-    Where ``inverse`` is Hermitian positive or negative definite, its inner product is used, in
-    which ``inverse @ A`` is self-adjoint for a Hermitian ``A``: then no Ritz value is outside the
-    spectrum. Other operators have the Euclidean inner product.
+    If ``inverse`` is Hermitian positive or negative definite, its inner product is used, in which
+    ``inverse @ A`` is self-adjoint for a Hermitian ``A``: then no Ritz value is outside the
+    spectrum. For other operators, the inner product is Euclidean.
 
-    The first vector is a hash of the row numbers between -1 and 1, which is the same on every
-    executor and has a part of each eigenvector. A sequence with a structure of its own can be
-    orthogonal to eigenvectors of grids.
+    The initial vector is a hash of the row indices between -1 and 1. It is the same on every
+    executor and has a component along each eigenvector; a structured sequence can be orthogonal to
+    eigenvectors of grids.
 
     References
     ----------
@@ -86,7 +86,7 @@ def estimate(A: LinOp, inverse: LinOp, steps: int = STEPS) -> Spectrum:
     low, high = SAFE_SIZES[real_dtype(A.dtype)]
     if low <= found.radius <= high:
         return found
-    scales = scale_for(A), scale_for(inverse)  # squares of norms left the range
+    scales = scale_for(A), scale_for(inverse)  # squares of norms left their range
     if scales == (1.0, 1.0):
         return found
     scaled = _estimated(times(scales[0], A), times(scales[1], inverse), steps)
@@ -100,16 +100,15 @@ def _estimated(A: LinOp, inverse: LinOp, steps: int) -> Spectrum:
     found = _Weighted(A, inverse).run(steps)
     if found is None:
         found = _Euclidean(A, inverse).run(steps)
-    assert found is not None  # the Euclidean product is one for every operator
+    assert found is not None  # the Euclidean product exists for every operator
     return _from_hessenberg(found)
 
 
-#: A vector that the orthogonalization shortens by more than this is orthogonalized again. With a
-#: smaller factor the loss of orthogonality grows from step to step.
+#: Repeat the orthogonalization if it reduces the norm of a vector below this fraction. With a
+#: smaller fraction, the loss of orthogonality grows from step to step.
 SHORTENED = 0.7
 
-#: Rounding errors, in units of the dtype's, that are all that is left of a product with a vector of
-#: an invariant subspace.
+#: A space is exhausted if the remainder of a product has at most this many unit roundoffs.
 EXHAUSTED = 100
 
 
@@ -121,9 +120,9 @@ class _Arnoldi:
         self.basis: list[Array] = []
 
     def run(self, steps: int) -> np.ndarray[Any, Any] | None:
-        """Return the Hessenberg matrix, of shape (k + 1, k) for the ``k`` steps that were made.
+        """Return the Hessenberg matrix, of shape (k + 1, k) after ``k`` steps.
 
-        None if the inner product is none.
+        None if the inner product is not positive.
         """
         hessenberg = np.zeros((steps + 1, steps), np.complex128)
         if self.append(_start(self.executor, self.A)) is None:
@@ -152,20 +151,20 @@ class _Arnoldi:
         return _norm(self.executor, w)
 
     def append(self, w: Array) -> float | None:
-        """Add a vector to the basis, scaled to a length of 1; return the length it had."""
+        """Append a normalized vector to the basis; return its norm before."""
         raise NotImplementedError
 
     def product(self, j: int) -> Array:
-        """Return the image of a vector of the basis."""
+        """Return the image of a basis vector."""
         raise NotImplementedError
 
     def part(self, i: int, w: Array) -> complex:
-        """Return the inner product of a vector of the basis and ``w``."""
+        """Return the inner product of a basis vector and ``w``."""
         raise NotImplementedError
 
 
 class _Euclidean(_Arnoldi):
-    """In the Euclidean inner product: ``w = inverse A v``."""
+    """The process in the Euclidean inner product: ``w = inverse A v``."""
 
     def append(self, w: Array) -> float | None:
         length = _norm(self.executor, w)
@@ -181,10 +180,10 @@ class _Euclidean(_Arnoldi):
 
 
 class _Weighted(_Arnoldi):
-    """In the inner product of ``inverse``: ``w = A z`` with ``z = inverse v``.
+    """The process in the inner product of ``inverse``: ``w = A z`` with ``z = inverse v``.
 
-    The basis holds ``v``, which is ``inverse`` times shorter than the vectors of the process, so
-    that no inverse of ``inverse`` is needed. With ``sign`` -1 both operators are negated.
+    The basis stores ``v`` instead of the vectors ``z`` of the process, so that no inverse of
+    ``inverse`` is needed. With ``sign`` -1, both operators are negated.
     """
 
     def __init__(self, A: LinOp, inverse: LinOp) -> None:
@@ -210,9 +209,9 @@ class _Weighted(_Arnoldi):
         return length
 
     def is_orthogonal(self, z: Array, near: float) -> bool:
-        """Return whether ``z`` has nothing of the first vector, as where ``inverse`` is Hermitian.
+        """Return whether ``z`` is orthogonal to the first vector, as for a Hermitian ``inverse``.
 
-        The vector that ``z`` is the image of was made orthogonal to the image of the first.
+        The vector with the image ``z`` is orthogonal to the image of the first vector.
         """
         if not self.basis or isinstance(self.inverse, Diagonal):
             return True
@@ -235,14 +234,16 @@ def _image(operator: LinOp, x: Array) -> Array:
     return made
 
 
-#: A row bound up to this many times the estimate stands in for it: it cannot be too low.
+#: Use the row bound instead of the estimate if it is at most this multiple of it: it is never too
+#: low.
 NEAR_ROWS = 1.1
 
 
 def upper_bound(A: LinOp, estimated: float) -> float:
-    """Return where the eigenvalues of ``D^-1 A`` end, as a few steps and the row sums say.
+    """Return an upper bound of ``D^-1 A``'s eigenvalues, from an estimate and the row sums.
 
-    No eigenvalue exceeds the largest row sum, which is taken unless it is far above the estimate.
+    No eigenvalue exceeds the largest row sum, which is returned unless it is far above the
+    estimate.
     """
     if not isinstance(A, Matrix) or A.partition is not None:
         return estimated
@@ -253,7 +254,7 @@ def upper_bound(A: LinOp, estimated: float) -> float:
 def row_bound(A: Csr) -> float:
     """Return the largest row sum of ``|D^-1 A|``, which no eigenvalue of ``D^-1 A`` exceeds.
 
-    One pass over the matrix. There is no sum over rows in it: all executors give the same bits.
+    It takes one pass over the matrix, without a sum over rows: all executors return the same bits.
     NaN if the matrix has values that are not finite.
     """
     return float(A.executor.to_host(largest_row_sum(A))[0])
@@ -272,8 +273,8 @@ def largest_row_sum(A: Csr) -> Array:
     return found
 
 
-#: Steps of the power method, and the factor that makes its result a bound: for stencils and
-#: elasticity it finds 0.92 to 1 of the largest eigenvalue.
+#: Number of steps of the power method, and the factor that turns its result into a bound: for
+#: stencils and elasticity it finds 0.92 to 1 of the largest eigenvalue.
 POWER_STEPS = 15
 POWER_MARGIN = 1.1
 
@@ -281,16 +282,16 @@ POWER_MARGIN = 1.1
 def power_estimate(A: Csr, shared: SharedCsr | None = None) -> float:
     """Estimate the largest modulus of an eigenvalue of ``D^-1 A`` by the power method.
 
-    Norms are maxima: no sum over rows is taken, and all executors, and groups, give the same bits.
-    The host waits once.
+    Norms are maxima, without sums over rows: all executors and groups return the same bits. The
+    host waits once.
 
     Parameters
     ----------
     A : Csr
-        The rows of the matrix; a member's, with its own columns and then its ghosts, where a group
-        shares it.
+        The rows of the matrix; if a group shares it, a member's rows with its own columns and then
+        its ghosts.
     shared : distributed.Csr, optional
-        The matrix that a group shares; all members must ask.
+        The matrix that a group shares; all members must call this.
     """
     executor, n = A.executor, A.shape[0]
     if shared is None and n == 0:

@@ -1,9 +1,9 @@
 """Solvers and preconditioners of other packages, by name.
 
 A package declares a class in the entry-point group ``wollemi.solvers`` or
-``wollemi.preconditioners``; a program registers one for its own process. The name is that of the
-entry point, the argument of ``register``, or the name of the class; it is not case-sensitive, and
-settings are written with it. Names of wollemi's own classes come first, and a name that two
+``wollemi.preconditioners``; a program registers one for its own process. The name is the name of
+the entry point, the argument of ``register``, or the name of the class. It is not case-sensitive,
+and settings files use it. Names of the package's own classes take precedence, and a name that two
 packages declare is found in neither.
 """
 
@@ -40,7 +40,7 @@ class ThirdParty(Mapping[str, type]):
     Attributes
     ----------
     is_own : callable
-        Whether a name is one of wollemi's own classes; their table provides it.
+        Returns whether a name belongs to the package's own classes; their table provides it.
     """
 
     def __init__(self, group: str) -> None:

@@ -1,1 +1,1 @@
-"""Solves that other libraries differentiate, as texts that their graphs carry."""
+"""Differentiable solves: descriptions as text for the graphs of other libraries."""

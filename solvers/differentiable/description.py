@@ -1,4 +1,4 @@
-"""How a system is to be solved, as a text that graphs of other libraries carry."""
+"""Text descriptions of solves, for the graphs of other libraries."""
 
 from __future__ import annotations
 
@@ -18,23 +18,24 @@ from ..auto.choose import solve as solve_by_choice
 from ..configuration import from_settings
 from ..registry import SOLVERS
 
-#: Tolerances where none is given: gradients are no better than the solutions that they are made of.
+#: Default tolerances: gradients are no more accurate than the solutions they are computed from.
 TOLERANCES = {"float64": 1e-10, "float32": 1e-5, "complex128": 1e-10, "complex64": 1e-5}
 
-#: Symmetric systems with at most this many rows are factored at once.
+#: Factorize symmetric systems with at most this many rows immediately.
 FACTORED = 128
 
-#: The iterations of MINRES after which a system is factored instead.
+#: Iteration limit of MINRES, after which a system is factorized instead.
 MOST_ITERATIONS = 2000
 
 
 def describe(solver: Any, M: Any, rtol: float | None, atol: float, maxiter: int | None) -> str:
-    """Return the text of how to solve.
+    """Return the description of a solve as text.
 
     Parameters
     ----------
     solver : str or Settings
-        A name, ``"auto"``, ``"direct"``, or the settings of a solver, which then say everything.
+        A name, ``"auto"``, ``"direct"``, or the settings of a solver, which then contain all
+        options.
     M : str or Settings
         A name, ``"auto"``, ``"none"`` or the settings of a preconditioner.
     rtol, atol, maxiter
@@ -43,7 +44,7 @@ def describe(solver: Any, M: Any, rtol: float | None, atol: float, maxiter: int 
     Raises
     ------
     InvalidArgument
-        If it is something that belongs to one matrix, such as an operator.
+        If an argument belongs to one matrix, such as an operator.
     """
     if isinstance(solver, Settings):
         if (M, rtol, atol, maxiter) != ("auto", None, 0.0, None):
@@ -74,18 +75,18 @@ def describe(solver: Any, M: Any, rtol: float | None, atol: float, maxiter: int 
 
 
 def describe_symmetric(solver: Any, M: Any, rtol: float | None, n: int) -> str:
-    """Return the text of how to solve symmetric indefinite systems of ``n`` unknowns.
+    """Return the description of solves of symmetric indefinite systems with ``n`` unknowns.
 
-    ``"auto"`` is MINRES without a preconditioner, as such systems of eigenpairs have few iterations
-    where the eigenvalues are well separated. Factors solve the systems that it leaves, and small
-    ones.
+    ``"auto"`` is MINRES without a preconditioner: systems of eigenpairs need few iterations if the
+    eigenvalues are well separated. Small systems, and systems that MINRES does not solve, are
+    factorized.
 
     Parameters
     ----------
     solver, M, rtol
         As for :func:`describe`.
     n : int
-        Rows of a system.
+        Number of rows of a system.
     """
     if solver != "auto" or M != "auto":
         return describe(solver, M, rtol, 0.0, None)
@@ -97,7 +98,7 @@ def describe_symmetric(solver: Any, M: Any, rtol: float | None, n: int) -> str:
 
 
 def solved(A: Csr, b: Any, how: str) -> Any:
-    """Return the solution of ``A x = b``, shape (n, k), as a description says.
+    """Return the solution of ``A x = b``, shape (n, k), by a description.
 
     Raises
     ------
@@ -115,18 +116,18 @@ def solved(A: Csr, b: Any, how: str) -> Any:
 
 
 def solved_together(A: Csr, values: Any, b: Any, how: str) -> Any:
-    """Return the solutions of many systems of one pattern, as a description says.
+    """Return the solutions of many systems with one pattern, by a description.
 
     Parameters
     ----------
     A : Csr, shape (n, n)
         The pattern.
     values : array, shape (s, nnz)
-        Native and contiguous, of each matrix.
+        The values of each matrix, native and contiguous.
     b : array, shape (s, n, k)
-        Native.
+        Right-hand sides, native.
     how : str
-        The description. A solver that has no batches solves one system after the other.
+        The description. A solver without batches solves one system after the other.
 
     Returns
     -------
@@ -185,7 +186,7 @@ def _run(A: Csr | BatchCsr, b: Any, told: dict[str, Any]) -> Any:
 
 
 def _unsolved(who: str, reason: str, singular: bool) -> str:
-    """Return the message on a system that was not solved; ``singular`` if b is out of the range."""
+    """Return the message on an unsolved system; ``singular`` if b is out of the range."""
     remedy = "Loosen rtol, raise maxiter or take another solver or preconditioner"
     if singular:
         remedy = (

@@ -1,11 +1,12 @@
-"""The logarithm of a determinant, and the entries of the inverse that its derivatives are made of.
+"""The logarithm of a determinant, and the entries of the inverse in its derivatives.
 
-With ``f = log |det A|``, the derivative for ``A_ij`` is ``(A^-1)_ji`` (Giles 2008, section 2.2.4),
-and that of ``(A^-1)_ji`` along ``D`` is ``-(A^-1 D A^-1)_ji``. The inverse at the positions of the
-pattern follows from sparse factors by Takahashi's equations (Takahashi, Fagan and Chen 1973;
-Erisman and Tinney, *On computing certain elements of the inverse of a sparse matrix*, 1975), in the
-operations of the factorization, in twice that number without symmetry. All of it runs on the
-host, in float64. The factors of the last values are stored with the pattern, for derivatives.
+With ``f = log |det A|``, the derivative with respect to ``A_ij`` is ``(A^-1)_ji`` (Giles 2008,
+section 2.2.4), and the derivative of ``(A^-1)_ji`` along ``D`` is ``-(A^-1 D A^-1)_ji``. The
+inverse at the positions of the pattern follows from sparse factors by Takahashi's equations
+(Takahashi, Fagan and Chen 1973; Erisman and Tinney, *On computing certain elements of the inverse
+of a sparse matrix*, 1975), with as many operations as the factorization, or twice as many without
+symmetry. All computations run on the host, in float64. The factors of the last values are stored
+with the pattern, for derivatives.
 """
 
 from __future__ import annotations
@@ -23,15 +24,15 @@ from .terms import Indices
 
 Numbers = np.ndarray[Any, np.dtype[np.float64]]
 
-#: Columns of the inverse that are computed together.
+#: Number of columns of the inverse that are computed together.
 BLOCK = 128
 
-#: Tolerances of the solves for the gradient of an estimate: its random probes leave an error
-#: that is larger by orders of magnitude.
+#: Tolerances of the solves for the gradient of an estimate: the error of its random probes is
+#: larger by orders of magnitude.
 ESTIMATED = {"float64": 1e-6, "float32": 1e-5}
 
-#: The residual, relative to the right-hand side, up to which factors without row exchanges are
-#: used.
+#: Use factors without row exchanges if their residual, relative to the right-hand side, is at most
+#: this value.
 EXACT = 1e-9
 
 
@@ -45,7 +46,7 @@ class Factored(NamedTuple):
     lu : scipy.sparse.linalg.SuperLU
         The factors.
     rows, columns : array of int32 or int64
-        Rows and columns of the entries.
+        Row and column indices of the entries.
     one_order : bool
         Whether rows and columns have the same order, as Takahashi's equations need.
     symmetric : bool
@@ -86,9 +87,9 @@ def log_determinant(A: Csr, values: Numbers) -> float:
 def inverse_entries(A: Csr, values: Numbers) -> Numbers:
     """Return ``(A^-1)_ji`` for each entry ``(i, j)`` of ``A``.
 
-    Takahashi's equations need factors in one order of rows and columns. Where these are not exact,
-    which happens for matrices that are neither definite nor dominated by their diagonals, columns
-    of the inverse are computed one block after the other.
+    Takahashi's equations need factors with one permutation of rows and columns. These are inexact
+    for some matrices that are neither definite nor diagonally dominant; columns of the inverse are
+    then computed block by block.
     """
     factored = _factored(A, values)
     found = _selected(A, factored) if factored.one_order else None
@@ -110,7 +111,7 @@ def inverse_derivative(A: Csr, values: Numbers, direction: Numbers) -> Numbers:
 
 
 def _factored(A: Csr, values: Numbers) -> Factored:
-    """Return factors of a matrix with these values: the last ones, if they are of these values."""
+    """Return factors of a matrix with these values: the last ones, if they match."""
     last = A._pattern.get(_LAST, _Last)
     known = last.factored
     values = values.astype(np.float64)
@@ -120,7 +121,7 @@ def _factored(A: Csr, values: Numbers) -> Factored:
 
 
 def _factorize(A: Csr, values: Numbers) -> Factored:
-    """Return factors in one order of rows and columns if they are exact, and others if not."""
+    """Return factors with one permutation of rows and columns if they are exact, else others."""
     from scipy.sparse import csc_array
 
     on, n = A.executor, A.shape[0]
@@ -160,7 +161,7 @@ def _try(S: Any, symmetric: bool) -> Any:
             diag_pivot_thresh=0.0 if symmetric else 1.0,
             options={"SymmetricMode": symmetric},
         )
-    except RuntimeError:  # a pivot of zero
+    except RuntimeError:  # a zero pivot
         return None
 
 
@@ -189,7 +190,7 @@ def _in_blocks(factored: Factored, apply: Any) -> Numbers:
 def _selected(A: Csr, factored: Factored) -> Numbers | None:
     """Return the entries of the inverse at mirrored positions, by Takahashi's equations.
 
-    None if rounding left the factors entries at positions that elimination does not fill.
+    None if rounding errors left entries of the factors at positions that elimination does not fill.
     """
     host, lu = host_of(A.executor, inverse.selected), factored.lu
     order = np.asarray(lu.perm_c, np.int32)

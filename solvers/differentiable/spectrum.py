@@ -1,4 +1,4 @@
-"""Eigenpairs and singular triplets that have derivatives: simple ones, with a sign of their own."""
+"""Differentiable eigenpairs and singular triplets: simple ones, with a normalized sign."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from ...core.executor import Array
 from ...core.formats import Csr
 from ..scipy_api.eigen import eigsh, svds
 
-#: Relative to the largest eigenvalue that was computed: where two are nearer than this, their
-#: vectors are not determined well enough to have derivatives.
+#: Smallest gap of eigenvalues, relative to the largest computed one: with a smaller gap, the
+#: vectors are not determined well enough for derivatives.
 GAP = {"float32": 1e-3, "float64": 1e-7}
 
 
 def describe_eigsh(k: int, which: str, sigma: float | None) -> str:
-    """Return the text of which eigenpairs are wanted."""
+    """Return the description of the wanted eigenpairs as text."""
     if which not in ("LM", "SM", "LA", "SA"):
         raise InvalidArgument(f"which: expected LM, SM, LA or SA, got {which!r}")
     return json.dumps({"k": _counted(k), "which": which, "sigma": sigma})
 
 
 def describe_svds(k: int, which: str) -> str:
-    """Return the text of which singular triplets are wanted."""
+    """Return the description of the wanted singular triplets as text."""
     if which not in ("LM", "SM"):
         raise InvalidArgument(f"which: expected LM or SM, got {which!r}")
     return json.dumps({"k": _counted(k), "which": which})
 
 
 def count_of(how: str) -> int:
-    """Return how many pairs a text asks for."""
+    """Return the number of pairs in a description."""
     return int(json.loads(how)["k"])
 
 
@@ -43,19 +43,19 @@ def _counted(k: int) -> int:
 
 
 def eigenpairs(A: Csr, how: str) -> Array:
-    """Return eigenvectors with their values as the last row, shape (n + 1, k), in rising order.
+    """Return eigenvectors, shape (n + 1, k), with ascending eigenvalues as the last row.
 
     Raises
     ------
     InvalidMatrix
-        If two eigenvalues are nearly equal, one of which is wanted.
+        If a wanted eigenvalue is nearly equal to another one.
     InvalidArgument
         If there are fewer pairs.
     """
     told = json.loads(how)
     n, k, which, sigma = A.shape[0], told["k"], told["which"], told["sigma"]
     _require_fewer(k, n)
-    # One more: its distance from the others tells whether these are simple.
+    # one more pair: its distance from the others shows whether these are simple
     values, vectors = eigsh(A, k=min(k + 1, n - 1), which=which, sigma=sigma)
     values = _on_host(A, values)
     measure = _rank(values, which, sigma)
@@ -65,7 +65,7 @@ def eigenpairs(A: Csr, how: str) -> Array:
 
 
 def _rank(values: Any, which: str, sigma: float | None) -> Any:
-    """Return numbers that are large for eigenvalues that are wanted first."""
+    """Return numbers that are largest for the most wanted eigenvalues."""
     if sigma is not None:
         values = 1 / (values - sigma)
     return {
@@ -87,7 +87,7 @@ def singular_triplets(A: Csr, how: str) -> Array:
     u, s, vt = svds(A, k=min(k + 1, min(m, n) - 1), which=which)
     s = _on_host(A, s)
     keep = np.sort(np.argsort(-s if which == "LM" else s, kind="stable")[:k])
-    # Of [[0, A], [A^T, 0]], which has the eigenvalues plus and minus these.
+    # eigenvalues of [[0, A], [A^T, 0]]: plus and minus the singular values
     ordered = np.sort(np.concatenate([s, -s[keep]]))
     _refuse_degenerate(A, s, ordered, "singular values, or one and 0,")
     xp = A.executor.xp
@@ -117,7 +117,7 @@ def _refuse_degenerate(A: Csr, values: Any, ordered: Any, label: str) -> None:
 
 
 def _packed(A: Csr, vectors: Any, values: Any, keep: Any) -> Array:
-    """Return vectors of which the component of largest modulus is positive, and their values."""
+    """Return vectors, with a positive component of largest modulus, and their values."""
     on = A.executor
     xp = on.xp
     vectors = xp.asarray(vectors)[:, keep]

@@ -1,7 +1,7 @@
-"""Systems with derivatives as solutions: their patterns, and where their values come from.
+"""The linear systems of derivatives: their patterns, and the sources of their values.
 
-The values of each are sums of given numbers at known positions, so a solve of it has derivatives
-for all of these numbers.
+Each value is a sum of given numbers at known positions, so that a solve has derivatives with
+respect to all of these numbers.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from .terms import Indices, pattern_on
 
 
 class AssembledPattern(NamedTuple):
-    """A pattern, and the entry of each number that it is made of.
+    """A pattern, and for each number the entry that it is added to.
 
     Attributes
     ----------
     pattern : Csr
-        Sorted.
+        The pattern, sorted.
     positions : array of int64
         Number ``i`` is added to entry ``positions[i]``.
     """
@@ -57,9 +57,9 @@ def bordered(A: Csr) -> AssembledPattern:
     """Return ``[[A - l I, s v], [s v^T, 0]]``: of the values of A, n of -l, n of s v twice.
 
     It is the Jacobian matrix of ``(A - l I) v = 0`` and ``s (v^T v - 1) / 2 = 0`` for ``v`` and
-    ``-l / s``, so it is symmetric, and regular for a simple ``l``. Its eigenvalues are the ones of
-    ``A - l I`` other than 0, and ``s`` and ``-s``: with a scale ``s`` among the moduli of the
-    former, it is as well conditioned as the eigenvector.
+    ``-l / s``: symmetric, and regular for a simple ``l``. Its eigenvalues are the nonzero ones of
+    ``A - l I``, and ``s`` and ``-s``. With ``s`` in the range of the former's moduli, it is as well
+    conditioned as the eigenvector.
     """
 
     def make() -> AssembledPattern:
@@ -104,7 +104,7 @@ def mirror(A: Csr) -> Indices:
     Raises
     ------
     ShapeMismatch, InvalidMatrix
-        If the pattern is not symmetric, or has two entries of one position.
+        If the pattern is not symmetric, or has duplicates.
     """
 
     def make() -> Indices:

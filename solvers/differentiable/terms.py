@@ -1,8 +1,9 @@
-"""Products of sparse matrices as sums of products of two values each, which have derivatives.
+"""Sparse matrix products as sums of products of two values, which have derivatives.
 
-With ``C = A B``, every entry of ``C`` is a sum of terms ``a b``, so the sum of ``a b c`` over all
-terms is linear in the values of ``A``, of ``B`` and of ``C``. Its derivative for one of them is a
-contraction of the other two over the same terms: derivatives of every order are contractions again.
+With ``C = A B``, every entry of ``C`` is a sum of terms ``a b``, so that the sum of ``a b c`` over
+all terms is linear in the values of ``A``, of ``B`` and of ``C``. Its derivative with respect to
+one of them is a contraction of the other two over the same terms: derivatives of every order are
+again contractions.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ from ...core.formats import Csr
 from ...core.operations import rows
 from ...core.store import Store
 
-#: The matrices of a product by their numbers.
+#: The indices of the three matrices of a product.
 A_VALUES, B_VALUES, C_VALUES = 0, 1, 2
 
-#: The other two of each, in order.
+#: The indices of the other two matrices, for each.
 OTHERS = ((1, 2), (0, 2), (0, 1))
 
 Indices = np.ndarray[tuple[int], np.dtype[np.int64]]
@@ -34,10 +35,10 @@ class Contraction(NamedTuple):
     Attributes
     ----------
     pattern : Csr, shape (entries, entries of the second other matrix)
-        Row ``e`` has an entry for each term of entry ``e``; its column is the entry of the second
+        Row ``e`` has an entry for each term of entry ``e``. Its column is the entry of the second
         one of the other two matrices.
     first : native array, shape (terms,)
-        The entry of the first one of the other two matrices in each term, of the type of the
+        The entry of the first one of the other two matrices in each term, with the dtype of the
         indices.
     """
 
@@ -45,7 +46,7 @@ class Contraction(NamedTuple):
     first: Array
 
     def add_up(self, x: Array, y: Array, sums: Array) -> None:
-        """Set the sums of the products of numbers of both other matrices, all native vectors."""
+        """Add up the products of both other matrices' values, given as native vectors."""
         A = self.pattern
         begin, end = A.indptr[:-1], A.indptr[1:]
         A.executor.run(rows.contract, begin, end, self.first, A.indices, x, y, sums)
@@ -59,7 +60,7 @@ class Terms(NamedTuple):
     product : Csr
         The pattern of ``C``, sorted.
     of : tuple of three Contraction
-        Sorted by the entries of ``A``, ``B`` and ``C``.
+        The terms, sorted by the entries of ``A``, ``B`` and ``C``.
     """
 
     product: Csr
@@ -73,7 +74,7 @@ _known_of_transposes: _Known = WeakKeyDictionary()
 
 
 def terms_of(A: Csr, B: Csr) -> Terms:
-    """Return the terms of ``A B``, found once for two patterns.
+    """Return the terms of ``A B``, computed once for two patterns.
 
     Raises
     ------
@@ -89,7 +90,7 @@ def terms_of(A: Csr, B: Csr) -> Terms:
 
 
 def terms_of_transpose(A: Csr, B: Csr) -> Terms:
-    """Return the terms of ``A^T B``, found once: values of ``A`` are in its own order.
+    """Return the terms of ``A^T B``, computed once; values of ``A`` keep their order.
 
     Raises
     ------
@@ -110,7 +111,7 @@ def terms_of_transpose(A: Csr, B: Csr) -> Terms:
 
 
 def _kept(known: _Known, A: Csr, B: Csr, find: Callable[[], Terms]) -> Terms:
-    """Return the terms of two patterns; the first call finds them."""
+    """Return the terms of two patterns; the first call computes them."""
     of_first = known.setdefault(A._pattern, WeakKeyDictionary())
     if B._pattern not in of_first:
         of_first[B._pattern] = find()
@@ -118,7 +119,7 @@ def _kept(known: _Known, A: Csr, B: Csr, find: Callable[[], Terms]) -> Terms:
 
 
 def _found(A: Csr, B: Csr, order: Indices | None = None) -> Terms:
-    """Return the terms; ``order`` has the places of the entries of ``A`` among its values."""
+    """Return the terms; ``order`` has the positions of the entries of ``A`` among its values."""
     on = A.executor
     a_indptr, a_columns, b_indptr, b_columns = (
         np.asarray(M.executor.to_host(array), np.int64)
@@ -155,7 +156,7 @@ def _sorted_by(
 
 
 def pattern_on(on: object, shape: tuple[int, int], indptr: Indices, indices: Indices) -> Csr:
-    """Return a pattern of the host, with values of zero, on an executor."""
+    """Return a pattern from the host, with zero values, on an executor."""
     narrow = max(indices.size, *shape) <= np.iinfo(np.int32).max
     index = np.int32 if narrow else np.int64
     arrays = (

@@ -1,4 +1,4 @@
-"""Eigenvalues and singular values with SciPy's signatures and return values."""
+"""Eigenvalue and singular value functions with SciPy's signatures and return values."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def eigsh(
     *,
     rng: Any = None,
 ) -> Any:
-    """Find Hermitian eigenpairs; see ``scipy.sparse.linalg.eigsh`` and :class:`Lanczos`.
+    """Compute Hermitian eigenpairs; see ``scipy.sparse.linalg.eigsh`` and :class:`Lanczos`.
 
     Parameters
     ----------
@@ -45,16 +45,16 @@ def eigsh(
         As in SciPy. ``M`` is the right-hand side of the pencil ``A x = lambda M x``, not a
         preconditioner.
     tol : float
-        Relative to the eigenvalues; 0 is the precision.
+        Tolerance relative to the eigenvalues; 0 means the precision.
     rng : int, optional
         Of the random start.
 
     Returns
     -------
     w : array, shape (k,)
-        Eigenvalues in rising order.
+        Eigenvalues in ascending order.
     v : array, shape (n, k)
-        Eigenvectors, of length one in the inner product of ``M``; left out without
+        Eigenvectors, normalized in the inner product of ``M``; left out without
         ``return_eigenvectors``.
 
     Raises
@@ -103,27 +103,27 @@ def lobpcg(
     retResidualNormsHistory: bool = False,
     restartControl: int = 20,
 ) -> tuple[Any, ...]:
-    """Find eigenpairs by LOBPCG; see ``scipy.sparse.linalg.lobpcg`` and :class:`Lobpcg`.
+    """Compute eigenpairs by LOBPCG; see ``scipy.sparse.linalg.lobpcg`` and :class:`Lobpcg`.
 
     Parameters
     ----------
     A, X, B, M, Y, tol, maxiter, largest, retLambdaHistory, retResidualNormsHistory
-        As in SciPy: ``tol`` is that of the norms of residuals, and ``maxiter`` is 20 by default.
-        The default of ``tol`` is ``sqrt(1e-15) n``, times the norm of ``A`` if that is below 1:
-        residuals of a small ``A`` would meet SciPy's default with any vectors.
+        As in SciPy: ``tol`` is the tolerance of residual norms, and ``maxiter`` is 20 by default.
+        The default of ``tol`` is ``sqrt(1e-15) n``, times the norm of ``A`` if that is below 1: for
+        a small ``A``, all vectors would meet SciPy's default.
     verbosityLevel : int
-        Above 0 a line is printed at the end.
+        If positive, print a line at the end.
     restartControl : int
-        Taken for SciPy's sake: the basis is orthonormal here and needs no restarts.
+        Accepted for compatibility: the basis is orthonormal here and needs no restarts.
 
     Returns
     -------
     w : array, shape (k,)
-        Eigenvalues, in falling order if they are the largest.
+        Eigenvalues, in descending order if they are the largest.
     v : array, shape (n, k)
         Eigenvectors.
     lambdaHistory, ResidualNormsHistory : list of array, shape (k,)
-        Of every iteration, the start first, if they are asked for.
+        Values of every iteration, the initial ones first, if they are requested.
 
     Warns
     -----
@@ -182,16 +182,17 @@ def svds(
     rng: Any = None,
     options: Any = None,
 ) -> Any:
-    """Find singular triplets; see ``scipy.sparse.linalg.svds``.
+    """Compute singular triplets; see ``scipy.sparse.linalg.svds``.
 
     Parameters
     ----------
     A, k, ncv, tol, which, maxiter, return_singular_vectors
         As in SciPy; ``which`` is ``"LM"`` or ``"SM"``.
     v0 : array, optional
-        Where to start, of the smaller of the two dimensions.
+        Initial vector, with the smaller of the two dimensions.
     solver : str
-        Taken for SciPy's sake: there is one method, thick-restart Golub-Kahan bidiagonalization.
+        Accepted for compatibility: there is one method, thick-restart Golub-Kahan
+        bidiagonalization.
     rng : int, optional
         Of the random start.
     options : dict, optional
@@ -200,11 +201,11 @@ def svds(
     Returns
     -------
     u : array, shape (m, k)
-        Left singular vectors; None where they are not asked for.
+        Left singular vectors; None if they are not requested.
     s : array, shape (k,)
-        Singular values in rising order.
+        Singular values in ascending order.
     vh : array, shape (k, n)
-        Right singular vectors as rows, conjugate; None where they are not asked for.
+        Conjugate right singular vectors as rows; None if they are not requested.
 
     Raises
     ------
@@ -251,14 +252,14 @@ def svds(
 
 
 def _default_tolerance(solver: Lobpcg) -> float:
-    """Return SciPy's default, times the size of residuals of unit vectors if that is below 1."""
+    """Return SciPy's default, times the size of residuals of unit vectors if below 1."""
     of_A, of_B = solver.measures()
     size = float(np.ldexp(of_A.size, of_A.exponent - of_B.exponent // 2))
     return float(np.sqrt(1e-15)) * solver.shape[0] * min(size, 1.0)
 
 
 def _require_finite(function: str, size: float) -> None:
-    """Raise InvalidMatrix if the size of an operator says that its products are not finite."""
+    """Raise InvalidMatrix if an operator's size says that its products are not finite."""
     if not np.isfinite(size):
         raise InvalidMatrix(
             f"{function}: A has NaN or Inf, or its products have: it has no eigenvalues or "
@@ -267,11 +268,11 @@ def _require_finite(function: str, size: float) -> None:
 
 
 def _operator(given: Any, n: int, X: Any) -> Any:
-    """Return SciPy's argument as an operator: a function of blocks becomes one."""
+    """Return SciPy's argument as an operator; a function of blocks is wrapped."""
     if callable(given) and not hasattr(given, "shape"):
         dtype = np.result_type(getattr(X, "dtype", np.float64), np.float32)
 
-        def matvec(x: Any) -> Any:  # SciPy's functions get blocks, even for one vector
+        def matvec(x: Any) -> Any:  # SciPy's functions receive blocks, even for one vector
             return given(x.reshape(n, 1))
 
         return LinearOperator((n, n), matvec, matmat=given, dtype=dtype)

@@ -1,7 +1,7 @@
-"""The solvers with SciPy's signatures, defaults and ``info`` codes.
+"""Krylov solvers with SciPy's signatures, defaults and ``info`` codes.
 
-Where SciPy takes one right-hand side, these take a block of them too; ``docs/first-solve.md`` lists
-the other differences.
+SciPy accepts one right-hand side; these functions also accept a block. ``docs/first-solve.md``
+lists the other differences.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from ..krylov.gmres import Gmres, checked_restart
 
 Callback = Callable[[Any], Any] | None
 
-#: The warning of gmres if the callback's argument is not specified, as in SciPy.
+#: The warning of gmres if ``callback_type`` is not specified, as in SciPy.
 _UNSPECIFIED = (
     "gmres was called without specifying `callback_type`. SciPy will change the default; say "
     "callback_type='pr_norm' for norms and maxiter in cycles, or 'legacy' for norms and maxiter in "
@@ -80,7 +80,7 @@ def _solve(
 
 
 def _start(solver: KrylovSolver, b: Any, x0: Any) -> Any:
-    """Return where to start: ``x0``, or ``M @ b`` for ``'Mb'``."""
+    """Return the initial guess: ``x0``, or ``M @ b`` for ``'Mb'``."""
     if isinstance(x0, str):
         if x0 != "Mb":
             raise InvalidArgument(f"x0: expected an array or 'Mb' for M @ b, got {x0!r}")
@@ -89,7 +89,7 @@ def _start(solver: KrylovSolver, b: Any, x0: Any) -> Any:
 
 
 def _vector(b: Any, rows: int) -> Any:
-    """Return one column as a vector, as SciPy does; all else as it is."""
+    """Return one column as a vector, as SciPy does; other shapes are not changed."""
     shape = getattr(b, "shape", None)
     if shape is None:
         shape = np.shape(b) if isinstance(b, (list, tuple)) else ()
@@ -118,12 +118,13 @@ class SolverFunction(Protocol):
 
 
 def scipy_function(kind: type[KrylovSolver], method: str) -> SolverFunction:
-    """Return the function of SciPy for a solver, under the solver's name in lower case.
+    """Return SciPy's function for a solver, named like the solver in lower case.
 
     Parameters
     ----------
     kind : type
-        The solver. Its parameters ``rtol``, ``atol``, ``maxiter`` and ``M`` have SciPy's defaults.
+        The solver class. Its parameters ``rtol``, ``atol``, ``maxiter`` and ``M`` get SciPy's
+        defaults.
     method : str
         The method's name in the first line of the documentation.
     """
@@ -206,21 +207,21 @@ def gmres(
     Parameters
     ----------
     x0 : array or 'Mb', optional
-        Where to start; ``'Mb'`` is ``M @ b``, in all these functions.
+        Initial guess; ``'Mb'`` means ``M @ b``, in all these functions.
     maxiter : int, optional
-        Restart cycles at most, as in SciPy; iterations with a callback of type ``legacy``.
+        Limit of restart cycles, as in SciPy, or of iterations with a callback of type ``legacy``.
         ``10 n`` by default.
     callback_type : {'x', 'pr_norm', 'legacy'}, optional
         The callback's argument: the iterate at every restart, or the relative residual norm at
-        every iteration (``legacy`` too, and the default, as in SciPy). ``M`` is used from the
-        right, so the norm belongs to the system itself.
+        every iteration (also for ``legacy``, the default, as in SciPy). ``M`` is applied from the
+        right, so that the norm belongs to the original system.
 
     Returns
     -------
     x : array, shape (n,) or (n, k)
-        The solution, or the best that was reached; one column becomes a vector.
+        The solution, or the best iterate; a single column is returned as a vector.
     info : int
-        0 converged, else ``maxiter``, as in SciPy.
+        0 after convergence, else ``maxiter``, as in SciPy.
 
     Examples
     --------

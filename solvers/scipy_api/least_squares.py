@@ -1,4 +1,4 @@
-"""LSQR and LSMR with SciPy's signatures and results, and a solver of rectangular systems."""
+"""LSQR and LSMR with SciPy's signatures and results."""
 
 from __future__ import annotations
 
@@ -38,18 +38,19 @@ def lsqr(
     x : array, shape (n,) or (n, k)
         The solution, or the last iterate.
     istop : int
-        Which rule ended the solve, as in SciPy: 1 and 2 (4 and 5 by the precision) are solutions,
-        3 and 6 the limit on the condition number, 7 anything else. Rules hold for true residuals.
+        The rule that ended the solve, as in SciPy: 1 and 2 (4 and 5 by the precision) are
+        solutions, 3 and 6 the limit on the condition number, 7 any other reason. Rules are tested
+        with true residuals.
     itn : int
-        Iterations.
+        Number of iterations.
     r1norm, r2norm : float
-        Norms of ``b - A x`` and of that with ``damp (x - x0)`` below it.
+        Norms of ``b - A x``, without and with ``damp (x - x0)`` appended.
     anorm, acond : float
         Estimates of the Frobenius norm and the condition number.
     arnorm, xnorm : float
         Norms of ``A.H @ (b - A x) - damp^2 (x - x0)`` and of ``x``.
     var : array, shape (n,)
-        With ``calc_var`` estimates of the diagonal of the inverse of ``A.H @ A + damp^2``, else
+        With ``calc_var``, estimates of the diagonal of the inverse of ``A.H @ A + damp^2``, else
         zeros.
 
     Raises
@@ -59,7 +60,7 @@ def lsqr(
 
     Notes
     -----
-    Of a block of right-hand sides the numbers are arrays of shape (k,).
+    For a block of right-hand sides, the numbers are arrays of shape (k,).
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Solvers with SciPy's signatures that keep vectors of earlier cycles, or of earlier systems."""
+"""Krylov solvers with SciPy's signatures that reuse vectors of earlier cycles or systems."""
 
 from __future__ import annotations
 
@@ -42,21 +42,21 @@ def lgmres(
     maxiter : int
         Cycles at most, as in SciPy; the callback is called at the end of each.
     inner_m, outer_k : int
-        Krylov vectors of a cycle, and corrections that are kept.
+        Numbers of Krylov vectors of a cycle, and of corrections that are kept.
     outer_v : list of (v, A v), optional
-        Corrections to begin with, the newest last, and the corrections of this solve, of one column
-        each. The products are made anew.
+        Initial corrections, the newest last, to which the corrections of this solve are added, one
+        column each. The products are recomputed.
     store_outer_Av : bool
-        Whether ``A v`` is put into ``outer_v``, or None.
+        Whether ``A v`` is stored in ``outer_v``, or None.
     prepend_outer_v : bool
         False: corrections come after the Krylov vectors.
 
     Returns
     -------
     x : array, shape (n,) or (n, k)
-        The solution, or the best that was reached; one column becomes a vector.
+        The solution, or the best iterate; a single column is returned as a vector.
     info : int
-        0 converged, else the cycles that were done.
+        0 after convergence, else the number of cycles.
 
     Raises
     ------
@@ -121,10 +121,10 @@ def gcrotmk(
     maxiter : int
         Cycles at most, as in SciPy; the callback is called at the end of each.
     m, k : int
-        Iterations of a cycle, and vectors that are kept; ``k`` is ``m`` by default.
+        Numbers of iterations of a cycle, and of vectors that are kept; ``k`` is ``m`` by default.
     CU : list of (c, u), optional
-        Vectors to begin with and vectors of this solve, of one column each; each ``c`` is made anew
-        of its ``u``.
+        Initial vectors, to which the vectors of this solve are added, one column each; each ``c``
+        is recomputed from its ``u``.
     discard_C : bool
         Whether None replaces each ``c`` in ``CU``.
     truncate : {'oldest'}
@@ -133,9 +133,9 @@ def gcrotmk(
     Returns
     -------
     x : array, shape (n,) or (n, k)
-        The solution, or the best that was reached; one column becomes a vector.
+        The solution, or the best iterate; a single column is returned as a vector.
     info : int
-        0 converged, else the cycles that were done.
+        0 after convergence, else the number of cycles.
 
     Raises
     ------
@@ -182,7 +182,7 @@ def _refuse_kept(name: str, vectors: list[Any] | None) -> None:
 
 
 def _iterations(cycles: int, lengths: list[int]) -> int:
-    """Return the iterations of ``cycles`` cycles; all after the first few have one length."""
+    """Return the number of iterations of ``cycles`` cycles; later cycles have the last length."""
     count = int(cycles)
     return sum(lengths[:count]) + max(count - len(lengths), 0) * lengths[-1]
 

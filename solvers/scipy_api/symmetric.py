@@ -1,4 +1,4 @@
-"""Solvers with SciPy's signatures that need a transpose, or a symmetric matrix."""
+"""Krylov solvers with SciPy's signatures that need a transpose, or a symmetric matrix."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from ..krylov.tfqmr import Tfqmr
 from ..preconditioners import preconditioner
 from .krylov import Callback, _of_batch, _run, _solve, scipy_function
 
-#: Iterations at most, of each unknown, as SciPy's MINRES has it.
+#: Iteration limit per unknown, as in SciPy's MINRES.
 MINRES_LIMIT = 5
 
-#: How far from symmetric, in units of the machine epsilon to the power of 1/3, as SciPy has it.
+#: Tolerance of the symmetry test: the machine epsilon to this power, as in SciPy.
 _POWER = 1.0 / 3.0
 
 
@@ -52,15 +52,15 @@ def tfqmr(
     Parameters
     ----------
     maxiter : int, optional
-        Products with ``A`` at most, as in SciPy, made even; ``min(10000, 10 n)`` by default. The
-        callback is called after every second of them.
+        Limit of products with ``A``, as in SciPy, rounded to an even number; ``min(10000, 10 n)``
+        by default. The callback is called after every second product.
     show : bool
-        Whether to print how it ended.
+        Whether to print the reason for the end.
 
     Returns
     -------
     x : array, shape (n,) or (n, k)
-        The solution, or the best that was reached; one column becomes a vector.
+        The solution, or the best iterate; a single column is returned as a vector.
     info : int
         As for :func:`cg`.
     """
@@ -98,13 +98,13 @@ def qmr(
     Parameters
     ----------
     M1, M2 : LinOp, matrix or callable, optional
-        Their product ``M2 M1`` approximates the inverse of ``A``; it is used from the right, where
-        SciPy uses ``M1`` from the left.
+        Their product ``M2 M1`` approximates the inverse of ``A``. It is applied from the right,
+        where SciPy applies ``M1`` from the left.
 
     Returns
     -------
     x : array, shape (n,) or (n, k)
-        The solution, or the best that was reached; one column becomes a vector.
+        The solution, or the best iterate; a single column is returned as a vector.
     info : int
         As for :func:`cg`.
     """
@@ -140,10 +140,10 @@ def minres(
     Parameters
     ----------
     rtol : float
-        Stop at ``norm(b - A x) <= rtol * norm(b)``, where SciPy compares with norms of ``A`` and
-        ``x``, which is looser.
+        Stop at ``norm(b - A x) <= rtol * norm(b)``. SciPy compares with norms of ``A`` and ``x``,
+        which is looser.
     shift : float
-        A multiple of the identity that is taken from ``A``.
+        The multiple of the identity that is subtracted from ``A``.
     maxiter : int, optional
         ``5 n`` by default, as in SciPy.
     show : bool
@@ -154,14 +154,14 @@ def minres(
     Returns
     -------
     x : array, shape (n,) or (n, k)
-        The solution, or the best that was reached; one column becomes a vector.
+        The solution, or the best iterate; a single column is returned as a vector.
     info : int
         As for :func:`cg`.
 
     Raises
     ------
     InvalidArgument
-        If ``check`` finds an operator that is not symmetric, or a batch is given with ``shift``,
+        If ``check`` finds an operator that is not symmetric, or if a batch is given with ``shift``,
         ``check`` or ``show``.
     """
     if is_batch(A):
