@@ -1,4 +1,4 @@
-"""Other libraries' arrays of a device as CuPy's, without a copy."""
+"""Wrap other libraries' device arrays as CuPy arrays, without a copy."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 def adopted(executor: GpuExecutor, array: object) -> Array | None:
-    """Return an array that another library has on the executor's device as CuPy's, or None.
+    """Wrap another library's array on the executor's device as a CuPy array; None if impossible.
 
-    Work on CuPy's current stream waits for work submitted to the other library's stream.
+    Work on CuPy's current stream waits for the work submitted to the other library's stream.
     """
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(array, torch.Tensor):
@@ -44,10 +44,10 @@ def adopted(executor: GpuExecutor, array: object) -> Array | None:
 
 
 def _at_its_address(executor: GpuExecutor, torch: ModuleType, tensor: Tensor) -> Array | None:
-    """Return a dense tensor as an array, or None where that would take more than its address.
+    """Return a dense tensor as an array, or None if more than its address is needed.
 
-    DLPack makes an event for each tensor, so that streams wait for one another: 75 of the 80
-    microseconds of an adoption (H200), which a stream that both libraries use does not need.
+    DLPack creates an event per tensor to synchronize the streams: 75 of the 80 microseconds of an
+    adoption (H200). A stream that both libraries use does not need the event.
     """
     dtype = _dtypes(torch).get(tensor.dtype)
     if dtype is None or not tensor.is_cuda or tensor.get_device() != executor.ordinal:
@@ -67,9 +67,9 @@ def _at_its_address(executor: GpuExecutor, torch: ModuleType, tensor: Tensor) ->
 
 
 def copied_by_bytes(executor: GpuExecutor, array: Array) -> Array:
-    """Return a C-contiguous copy of an array that is not aligned, which no kernel reads as it is.
+    """Return a C-contiguous copy of an unaligned array, which no kernel can read directly.
 
-    Such are views of bytes, and the fields of records.
+    Examples are views of bytes and fields of records.
     """
     xp, item = executor.xp, array.itemsize
     shape, strides = (*array.shape, item), (*array.strides, 1)

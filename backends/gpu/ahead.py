@@ -1,4 +1,4 @@
-"""Programs to compile ahead of time: operations by their names, and the calls of a program."""
+"""Find programs to compile ahead of time: of operations by name, and of recorded calls."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class Used(NamedTuple):
     """A kernel of ``backends/simt`` that an operation launches."""
 
     kernel: SimtKernel
-    #: Whether it is launched for indices of 64 bits for every matrix.
+    #: Whether it is launched with 64-bit indices whatever the matrix.
     wide: bool = False
 
 
-#: The usual launches of operations without functors. Other programs are compiled when they are
-#: launched.
+#: The usual launches of operations without functors. Other programs are compiled at their first
+#: launch.
 LAUNCHED: dict[str, tuple[Used, ...]] = {
     "csr.plan": (
         Used(plans.measure_rows),
@@ -81,7 +81,7 @@ LAUNCHED: dict[str, tuple[Used, ...]] = {
 def of_operations(
     device: GpuDevice, names: Iterable[str], dtype: np.dtype[Any], index: np.dtype[Any]
 ) -> Iterator[Program]:
-    """Yield the programs of operations, or groups of them, for values and indices of dtypes."""
+    """Yield the programs of operations or groups of them, for given value and index dtypes."""
     wanted = set(names)
     for operation in OPERATIONS:
         if operation.name in wanted or operation.group in wanted:
@@ -105,7 +105,7 @@ def _of_operation(
 def of_calls(
     device: GpuDevice, calls: Iterable[tuple[Operation, tuple[Any, ...]]]
 ) -> Iterator[Program]:
-    """Yield the programs of calls of operations on arrays."""
+    """Yield the programs of recorded calls of operations."""
     for operation, arguments in calls:
         if has_functor(operation):
             value, index = dtypes(operation, arguments)

@@ -1,4 +1,4 @@
-"""The arguments of a launch: numbers and addresses, made from the operands of an operation."""
+"""Convert the operands of an operation to launch arguments: numbers and addresses."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def value_code(dtype: DTypeLike, stored: np.dtype[Any] | None = None) -> str:
-    """Return the code of a dtype that is computed in, and of that which values are stored in."""
+    """Return the code of a dtype of computation, combined with the dtype of stored values."""
     code = CODES[np.dtype(dtype)]
     if stored is None or stored == dtype:
         return code
@@ -28,26 +28,26 @@ def value_code(dtype: DTypeLike, stored: np.dtype[Any] | None = None) -> str:
 
 
 class At(NamedTuple):
-    """A block of vectors by its address, and the distance of its rows in elements."""
+    """A block of vectors, given by its address and its row stride in elements."""
 
     address: int
     distance: int
 
 
 def address(array: Array) -> int:
-    """Return where an array begins; 0 for None."""
+    """Return the address of an array; 0 for None."""
     return 0 if array is None else int(array.data.ptr)
 
 
 def flatten(
     parameters: Sequence[Parameter], arguments: Sequence[Any], dtype: Dtype
 ) -> list[KernelArgument]:
-    """Return arguments as the wrappers of :mod:`..unified.wrappers` take them."""
+    """Flatten arguments for the wrappers of :mod:`..unified.wrappers`."""
     flat: list[KernelArgument] = []
     real, is_pair = _parts(dtype)  # type: ignore[arg-type]  # both kinds have a hash
     for parameter, argument in zip(parameters, arguments, strict=True):
         if parameter.is_array:
-            try:  # nearly always an array
+            try:  # arrays are the most frequent case
                 flat.append(argument.data.ptr)
             except AttributeError:
                 flat += _without_array(argument)
@@ -69,7 +69,7 @@ def flatten(
 
 
 def _without_array(argument: At | int | None) -> tuple[int, ...]:
-    """Return the arguments for a block by its address, an address, or nothing."""
+    """Return the arguments for an ``At``, an address, or None."""
     if argument is None or isinstance(argument, int):
         return (argument or 0,)
     return tuple(argument)
@@ -77,5 +77,5 @@ def _without_array(argument: At | int | None) -> tuple[int, ...]:
 
 @cache
 def _parts(dtype: Dtype) -> tuple[Any, bool]:
-    """Return the function that makes the parts of a number, and whether it has two."""
+    """Return the function that splits a number into its parts, and whether it has two parts."""
     return real_dtype(dtype).type, np.dtype(dtype).kind == "c"

@@ -1,4 +1,4 @@
-"""The memory bandwidth of a GPU, measured."""
+"""Measure the memory bandwidth of a GPU."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .device import GpuDevice
 
 
 def bandwidth(device: GpuDevice) -> float | None:
-    """Return the bytes per second of a copy, read and written; None without memory for it."""
+    """Return the bandwidth of a copy (bytes read plus written per second); None without memory."""
     import cupy
 
     nbytes = min(1 << 28, device.memory // 16)

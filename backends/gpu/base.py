@@ -1,4 +1,4 @@
-"""The base of executors on CuPy for GPUs of all vendors."""
+"""The base class of executors for GPUs that CuPy supports."""
 
 from __future__ import annotations
 
@@ -44,44 +44,44 @@ if TYPE_CHECKING:
 Ts = TypeVarTuple("Ts")
 R = TypeVar("R")
 
-#: Size up to which plans are computed on the host, in some milliseconds.
+#: Compute plans on the host for arrays of at most this many numbers, which takes some milliseconds.
 HOST_NUMBERS = 1 << 18
 
 
 class PerThread(threading.local):
-    """The state of each thread that uses an executor."""
+    """The state of an executor in each thread."""
 
     def __init__(self) -> None:
-        self.scratch: Scratch | None = None  # of the program being captured
+        self.scratch: Scratch | None = None  # scratch memory of the program being captured
         self.of_stream: dict[int, Scratch] = {}
         self.dry = False
         self.launches: list[RecordedLaunch] | None = None
         self.noted: list[RecordedLaunch] | None = None
         self.entered: list[tuple[Any, Any]] = []
-        #: The user's capture that a public call is recorded in, OWN, FREE, or None.
+        #: The user's capture that records a public call; OWN, FREE, or None.
         self.capture: Any = None
 
 
-#: Stands for a graph that this package makes, and for work that was found not to be captured.
+#: Markers for a graph that this package makes, and for work known not to be captured.
 OWN, FREE = object(), object()
 
 
 class GpuExecutor(BlockExecutor):
-    """A GPU that CuPy knows.
+    """A GPU that CuPy supports.
 
-    Arrays are ``cupy.ndarray``, from CuPy's memory pool. Kernels go to CuPy's current stream;
-    ``with executor:`` makes the device current and gives the block a stream of its own. This stream
+    Arrays are ``cupy.ndarray`` from CuPy's memory pool. Kernels run on CuPy's current stream.
+    ``with executor:`` makes the device current and uses a separate stream in the block. This stream
     waits for earlier submissions, and later submissions wait for it.
 
     Parameters
     ----------
     device : int
-        Its number, from 0.
+        The number of the GPU, from 0.
     """
 
-    #: The kind of the device's files of constants.
+    #: The kind of the device in files of constants.
     constants_kind: ClassVar[str]
-    #: The kinds of memory (DLDeviceType) of other libraries' arrays that can be adopted.
+    #: Kinds of memory (DLDeviceType) of adoptable arrays of other libraries.
     dlpack_kinds: ClassVar[tuple[int, ...]]
     flushes_subnormals = True  #: CuPy compiles with -ftz=true; see core.small_values
 
@@ -94,32 +94,32 @@ class GpuExecutor(BlockExecutor):
     @property
     @abstractmethod
     def device(self) -> GpuDevice:
-        """Facts and loaded kernels of the GPU."""
+        """The GPU's properties and loaded kernels."""
 
     @abstractmethod
     def make_program(self, iteration: Iteration) -> Any:
-        """Return the object that runs an iteration on the device: it has ``run(limit)``."""
+        """Return an object with ``run(limit)`` that runs an iteration on the device."""
 
     # ---- identity
 
     @cached_property
     def name(self) -> str:
-        """The backend and the number, ``cuda:0``."""
+        """The name of the executor: backend and number, such as ``cuda:0``."""
         return f"{self.kernels.backend}:{self.ordinal}"
 
     @property
     def device_key(self) -> tuple[str, str]:
-        """The kind and the name of the GPU in files of constants."""
+        """The kind and the name of the GPU, which identify its file of constants."""
         return self.constants_kind, self.device.name
 
     @cached_property
     def constants(self) -> DeviceConstants:
-        """The constants of the GPU that selection rules compare with."""
+        """The GPU's constants for selection rules."""
         return constants_of(*self.device_key)
 
     @property
     def properties(self) -> dict[str, Any]:
-        """Name, memory, bandwidth and more; the bandwidth is measured when first asked for."""
+        """Name, memory, bandwidth and more; the bandwidth is measured at the first access."""
         if self._properties is None:
             gpu = self.device
             self._properties = {
@@ -144,12 +144,12 @@ class GpuExecutor(BlockExecutor):
         return cupy
 
     def _here(self, work: str, nbytes: int = 0) -> Here:
-        """Make the device current and translate errors of the driver."""
+        """Return a context that makes the device current and translates driver errors."""
         device = self.device
         return Here(None if device.is_current() else device.handle, self.name, work, nbytes)
 
     def _guarded(self, work: str, nbytes: int, function: Callable[[*Ts], R], *operands: *Ts) -> R:
-        """Call a function as within :meth:`_here`, with no object to make."""
+        """Call a function as within :meth:`_here`, without creating a context object."""
         if not self.device.is_current():
             with self._here(work, nbytes):
                 return function(*operands)
@@ -170,7 +170,7 @@ class GpuExecutor(BlockExecutor):
         if not self.device.is_current():
             with self._here("allocation", _nbytes(shape, dtype)):
                 return self.xp.ndarray(shape, dtype)
-        try:  # as _guarded does, without the size, which takes a third of the time
+        try:  # as _guarded does, but without computing the size, which takes a third of the time
             return self.xp.ndarray(shape, dtype)
         except Exception as error:
             made = translate(error, self.name, "allocation", _nbytes(shape, dtype))
@@ -179,25 +179,25 @@ class GpuExecutor(BlockExecutor):
             raise made from error
 
     def zeros(self, shape: tuple[int, ...], dtype: DTypeLike) -> Array:
-        """Return an array of zeros, which the device writes: nothing comes from the host."""
+        """Return an array of zeros, written by the device without a transfer from the host."""
         self.refuse_capture(ALLOCATES)
         return self._guarded("allocation", _nbytes(shape, dtype), self.xp.zeros, shape, dtype)
 
     def from_host(self, array: np.ndarray[Any, Any]) -> Array:
-        """Return a copy of a NumPy array here."""
+        """Copy a NumPy array to this device."""
         self.refuse_host(FROM_HOST)
         with self._here("copy from the host", array.nbytes):
             return self.xp.asarray(np.ascontiguousarray(array).reshape(array.shape))
 
     def to_host(self, array: Array) -> np.ndarray[Any, Any]:
-        """Return a copy as NumPy; waits for the work that makes it."""
+        """Return a NumPy copy, after waiting for the work that computes the array."""
         self.refuse_host(TO_HOST)
         with self._here("copy to the host"):
             host: np.ndarray[Any, Any] = self.xp.asnumpy(array)
             return host
 
     def copy(self, array: Array) -> Array:
-        """Return a C-contiguous copy, of an array that is not aligned too."""
+        """Return a C-contiguous copy, even of an unaligned array."""
         self.refuse_capture(COPIES)
         with self._here("copy", array.nbytes):
             if gcd(array.data.ptr, *array.strides) % array.itemsize:
@@ -219,16 +219,16 @@ class GpuExecutor(BlockExecutor):
                 target[...] = self.xp.asarray(source)
 
     def address(self, array: Array) -> int:
-        """Return where an array begins."""
+        """Return the address of an array."""
         return int(array.data.ptr)
 
     def call(self, work: str, function: Callable[[*Ts], R], *operands: *Ts) -> R:
-        """Call a function of a library with this device as the current one."""
+        """Call a library function with this device as the current one."""
         self.refuse_host("it calls a library that may wait for the device")
         return self._guarded(work, 0, function, *operands)
 
     def release_idle_memory(self) -> None:
-        """Give the idle blocks of CuPy's pool back to the driver, for other libraries."""
+        """Return idle blocks of CuPy's pool to the driver, for use by other libraries."""
         with self.device.handle:
             self.xp.get_default_memory_pool().free_all_blocks()
 
@@ -237,31 +237,31 @@ class GpuExecutor(BlockExecutor):
         return int(self.xp.cuda.get_current_stream().ptr)
 
     def on_stream(self, address: int) -> AbstractContextManager[Any]:
-        """Return a context in which CuPy's current stream is that with this handle."""
+        """Return a context with the stream of this handle as CuPy's current stream."""
         if address == self.stream_address():
             return nullcontext()
         stream: AbstractContextManager[Any] = self.xp.cuda.ExternalStream(address, self.ordinal)
         return stream
 
     def owns(self, array: object) -> bool:
-        """Return whether ``array`` is a CuPy array on this device, aligned for kernels."""
+        """Return whether ``array`` is a CuPy array on this device and aligned for kernels."""
         if not isinstance(array, self.xp.ndarray):
             return False
         data = array.data
         return data.device_id == self.ordinal and data.ptr % array.itemsize == 0
 
     def adopt(self, array: object) -> Array | None:
-        """Return another library's array on this device as CuPy's, without a copy, or None."""
+        """Wrap another library's array on this device without a copy, or return None."""
         self.refuse_capture("it takes an array that another library may still write")
         return adopted(self, array)
 
     def synchronize(self) -> None:
-        """Wait for everything that was submitted to the device."""
+        """Wait for all work submitted to the device."""
         self.refuse_host("it waits for the device")
         self._guarded("synchronization", 0, self.device.handle.synchronize)
 
     def free_memory(self) -> int:
-        """Return how many bytes an allocation could still get, the pool's idle ones included."""
+        """Return the bytes that an allocation could still get, including the pool's idle memory."""
         with self.device.handle:
             free, _ = self.xp.cuda.runtime.memGetInfo()
             return int(free) + int(self.xp.get_default_memory_pool().free_bytes())
@@ -269,7 +269,7 @@ class GpuExecutor(BlockExecutor):
     # ---- plans
 
     def plans_on_host(self, size: int) -> bool:
-        """Return whether NumPy makes plans, of arrays of at most ``size`` numbers."""
+        """Return whether NumPy makes plans from arrays of at most ``size`` numbers."""
         return size <= HOST_NUMBERS
 
     def planned(
@@ -282,17 +282,18 @@ class GpuExecutor(BlockExecutor):
     ) -> Any:
         """Return ``make(xp, *arrays, **options)``, computed on the host for small arrays.
 
-        If they are few it is done by NumPy and copied here. CuPy compiles each of its functions
-        when a machine first meets it: that was 5 to 8 seconds of a first product (H200, 22
-        November). So ``here(executor, *arrays, **options)`` does it for many, if it is given.
+        For small arrays, NumPy computes the result, which is then copied to the device. For large
+        arrays, ``here(executor, *arrays, **options)`` computes it if given: CuPy compiles each of
+        its functions at the first use on a machine, which took 5 to 8 seconds of a first product
+        (H200, 22 November).
 
         Parameters
         ----------
         size : int
-            How many numbers the largest array has that ``make`` takes, returns or needs.
+            The number of elements of the largest array that ``make`` takes, returns or needs.
         make : callable
-            Takes NumPy, or a module with its functions for this device, then ``arrays``; returns an
-            array, a number or a tuple of these.
+            Takes NumPy, or a module with its functions for this device, followed by ``arrays``.
+            Returns an array, a number, or a tuple of them.
         """
         if not self.plans_on_host(size):
             return here(self, *arrays, **options) if here else make(self.xp, *arrays, **options)
@@ -322,18 +323,19 @@ class GpuExecutor(BlockExecutor):
         before, stream = self._mine.entered.pop()
         stream.__exit__(*reason)
         before.wait_event(stream.record())
-        # Work may still run: its memory is not reused before, as the pool goes by streams.
+        # Work may still be running; the pool reuses memory per stream, so the work's memory is
+        # safe.
         self.device.handle.__exit__(*reason)
 
     # ---- work
 
     def run(self, operation: Operation, *arguments: Any) -> Any:
-        """Run the kernel of ``operation``, or write it down while a program is recorded."""
+        """Run the kernel of ``operation``, or record the call while a program is recorded."""
         told = self._run(operation, *arguments)
         return None if isinstance(told, Repeatable) else told
 
     def _run(self, operation: Operation, *arguments: Any) -> Any:
-        """Run an operation and return its kernel's result, with its repeatable launches."""
+        """Run an operation; return its kernel's result, and its repeatable launches."""
         capture = self._mine.capture
         if capture is None:
             self.refuse_capture(f"{operation.name} is part of no call that can be recorded")
@@ -344,16 +346,16 @@ class GpuExecutor(BlockExecutor):
     def run_repeatably(
         self, operation: Operation, arguments: Sequence[Any], arrays: Sequence[Array | None]
     ) -> Callable[[Sequence[int]], None] | None:
-        """Run an operation, and return a function that repeats it if it consists of launches only.
+        """Run an operation; if it consists only of launches, return a function that repeats it.
 
-        The value that its kernel returns says so.
+        The value that the kernel returns says whether it does.
         """
         told = self._run(operation, *arguments)
         places = places_of(told, arrays)
         if places is None:
             return None
 
-        owner, launches, _ = told  # the arrays are the caller's, who may let go of them
+        owner, launches, _ = told  # the arrays belong to the caller, who may drop them
 
         def repeat(addresses: Sequence[int], owner: object = owner) -> None:
             ordered = tuple([0 if place is None else addresses[place] for place in places])
@@ -368,10 +370,10 @@ class GpuExecutor(BlockExecutor):
         return found
 
     def product(self, A: Csr, x: Array, out: Array | None) -> Array | None:
-        """Return ``A @ x`` by the launches that the plan of the matrix keeps.
+        """Return ``A @ x`` through the launches that the matrix's plan keeps.
 
-        None where anything needs a closer look: operands to convert, a recording, a capture, a
-        profiler, or the first product.
+        Return None if more work is needed: operands to convert, a recording, a capture, a profiler,
+        or the first product.
         """
         plan = A._plan
         known = None if plan is None else plan.prepared.get(1)
@@ -400,7 +402,7 @@ class GpuExecutor(BlockExecutor):
         return out
 
     def _reads(self, vector: object, count: int, dtype: np.dtype[Any]) -> bool:
-        """Return whether a vector is one of this device, contiguous and of this dtype."""
+        """Return whether a vector is on this device, contiguous and of this dtype."""
         if type(vector) is not self.array_type:
             return False
         array: Array = vector
@@ -415,12 +417,12 @@ class GpuExecutor(BlockExecutor):
 
     @property
     def records_launches(self) -> bool:
-        """Whether launches of this thread are recorded or noted."""
+        """Whether this thread's launches are being recorded or noted."""
         mine = self._mine
         return mine.launches is not None or mine.noted is not None or mine.dry
 
     def goes_straight(self) -> bool:
-        """Return whether nothing in this thread needs to know of a launch."""
+        """Return whether launches of this thread need not be observed in any way."""
         mine = self._mine
         return (
             self._observer is None
@@ -435,19 +437,19 @@ class GpuExecutor(BlockExecutor):
         )
 
     def _is_captured(self) -> bool:
-        """Return whether this thread's work is captured; the default has no captures."""
+        """Return whether this thread's work is captured; subclasses may support captures."""
         return False
 
     # ---- programs of other libraries
 
     def at(self, ordinal: int) -> GpuExecutor:
-        """Return the executor of this kind on another device."""
+        """Return the executor of the same kind on another device."""
         found = self if ordinal == self.ordinal else executor_by_name(f"{self.backend}:{ordinal}")
         assert isinstance(found, GpuExecutor)
         return found
 
     def array_at(self, address: int, described: ArrayShape) -> Array:
-        """Return memory of another library as a contiguous array that does not keep it alive."""
+        """Return another library's memory as a contiguous array that does not keep it alive."""
         shape, dtype = described
         nbytes = prod(shape) * np.dtype(dtype).itemsize
         if nbytes == 0:
@@ -459,10 +461,10 @@ class GpuExecutor(BlockExecutor):
 
     @abstractmethod
     def launch_address(self) -> int:
-        """Return the address of the driver's function that launches kernels."""
+        """Return the address of the driver function that launches kernels."""
 
     def launch_handle(self, made: RecordedLaunch) -> int | None:
-        """Return the driver's handle of a launch's kernel; None of one that is no plain kernel."""
+        """Return the driver's handle of a launch's kernel, or None if it is not a plain kernel."""
         return made.function.ptr if isinstance(made.function, Function) else None
 
     def foreign_handlers(self) -> Handlers:
@@ -474,13 +476,13 @@ class GpuExecutor(BlockExecutor):
         shapes: Sequence[ArrayShape],
         work: Callable[[Any, Sequence[Array]], Sequence[Step]],
     ) -> ForeignProduct | None:
-        """Return the handler's key for repeating the work."""
-        from . import foreign  # it knows the products, which know executors
+        """Return the key with which the handler repeats the work."""
+        from . import foreign  # imports the products, which import executors
 
         return foreign.bind(self, shapes, work)
 
     def drive(self, iteration: Iteration, limit: int) -> None:
-        """Run ``iteration`` on the device until no column runs, or ``limit`` times."""
+        """Run ``iteration`` on the device until no column is running, at most ``limit`` times."""
         if not iteration.resident or self.observed:
             super().drive(iteration, limit)
             return
@@ -497,15 +499,15 @@ class GpuExecutor(BlockExecutor):
 
     @property
     def dry(self) -> bool:
-        """Whether launches are only prepared: programs compiled and scratch memory reserved."""
+        """Whether launches are only prepared: compile programs and reserve scratch memory."""
         return self._mine.dry
 
     @property
     def making_program(self) -> bool:
-        """Whether launches belong to a program that is being made.
+        """Whether launches are recorded for a program.
 
-        CuPy refuses to call NVIDIA's and AMD's libraries then, since it cannot know their effect on
-        a capture.
+        CuPy then refuses to call NVIDIA's and AMD's libraries, because it cannot know how they
+        affect a capture.
         """
         return self._mine.scratch is not None
 
@@ -513,16 +515,16 @@ class GpuExecutor(BlockExecutor):
     def preparing(
         self, scratch: Scratch, *, dry: bool, into: list[RecordedLaunch] | None = None
     ) -> Iterator[None]:
-        """Take scratch memory from ``scratch``.
+        """Return a context that takes scratch memory from ``scratch``.
 
         Parameters
         ----------
         scratch : Scratch
-            For every launch within.
+            Scratch memory for all launches in the context.
         dry : bool
-            RecordedLaunch nothing.
+            Prepare launches only; launch nothing.
         into : list, optional
-            Where launches are written down instead.
+            List that receives the launches instead of the device.
         """
         self._mine.scratch, self._mine.dry, self._mine.launches = scratch, dry, into
         try:
@@ -532,7 +534,7 @@ class GpuExecutor(BlockExecutor):
 
     @contextmanager
     def noting(self) -> Iterator[list[RecordedLaunch]]:
-        """Note the launches within, which are launched as ever."""
+        """Record the launches in this block, which are also executed."""
         self._mine.noted = launches = list[RecordedLaunch]()
         try:
             yield launches
@@ -540,16 +542,16 @@ class GpuExecutor(BlockExecutor):
             self._mine.noted = None
 
     def scratch(self, nbytes: int, counters: int = 1) -> tuple[int, int]:
-        """Return the addresses of scratch memory and of counters, for the next launch."""
+        """Return the addresses of scratch memory and of counters for the next launch."""
         return (self._mine.scratch or self._scratch_of_stream()).reserve(nbytes, counters)
 
     def _scratch_of_stream(self) -> Scratch:
-        """Return the memory that the launches on the current stream share, in this thread."""
+        """Return the scratch memory that launches on the current stream share in this thread."""
         stream = self.xp.cuda.get_current_stream().ptr
         return self._mine.of_stream.setdefault(stream, Scratch())
 
     def slots(self, operation: Operation, arguments: tuple[Any, ...]) -> Array:
-        """Return memory for the sums of an operation; that of a captured one stays its own."""
+        """Return memory for the sums of an operation; a captured operation keeps its own memory."""
         scratch = self._mine.scratch
         if scratch is None:
             return super().slots(operation, arguments)
@@ -559,7 +561,7 @@ class GpuExecutor(BlockExecutor):
         return scratch.slots[key]
 
     def make_current(self) -> None:
-        """Make the device the current one of the calling thread, which stays with it."""
+        """Make the device current in the calling thread, permanently."""
         self.device.handle.use()
 
     def launch(
@@ -580,7 +582,7 @@ class GpuExecutor(BlockExecutor):
 
     @cached_property
     def blocks(self) -> GpuBlocks:
-        """The launcher of the kernels of batches."""
+        """The launcher of batch kernels."""
         return GpuBlocks(self)
 
     def launch_simt(
@@ -596,10 +598,10 @@ class GpuExecutor(BlockExecutor):
         shared: int = 0,
         **constants: int,
     ) -> None:
-        """Launch a kernel of ``backends/simt`` on arguments as its signature has them.
+        """Launch a kernel of ``backends/simt`` with the arguments of its signature.
 
-        ``stored`` is the dtype that values are stored in, if it is not ``dtype``; ``shared`` the
-        bytes of shared memory that the launch gives a block.
+        ``stored`` is the dtype of stored values, if it differs from ``dtype``. ``shared`` is the
+        shared memory in bytes that the launch gives each block.
         """
         function = self.simt_function(kernel, dtype, index, stored, constants)
         if shared:
@@ -610,7 +612,7 @@ class GpuExecutor(BlockExecutor):
     def compile_ahead(
         self, operations: Iterable[str], dtype: DTypeLike, index: DTypeLike = np.int32
     ) -> None:
-        """Begin to compile programs in threads; names given before are skipped."""
+        """Start compiling programs in threads; names that were given before are skipped."""
         named = (tuple(operations), np.dtype(dtype), np.dtype(index))
         if named not in self._compiled_ahead:
             self._compiled_ahead.add(named)
@@ -619,7 +621,7 @@ class GpuExecutor(BlockExecutor):
     def has_compiled(
         self, operations: Iterable[str], dtype: DTypeLike, index: DTypeLike = np.int32
     ) -> bool:
-        """Return whether all programs of :meth:`compile_ahead` are ready."""
+        """Return whether all programs of :meth:`compile_ahead` are compiled."""
         named = (tuple(operations), np.dtype(dtype), np.dtype(index))
         return self.device.has_compiled(named, lambda: ahead.of_operations(self.device, *named))
 
@@ -631,7 +633,7 @@ class GpuExecutor(BlockExecutor):
         stored: np.dtype[Any] | None,
         constants: Mapping[str, int],
     ) -> Function:
-        """Return a loaded kernel of ``backends/simt`` for these dtypes and constants."""
+        """Return the loaded kernel of ``backends/simt`` for the given dtypes and constants."""
         return self.device.simt_function(
             kernel, value_code(dtype, stored), CODES[np.dtype(index)], **constants
         )
@@ -648,7 +650,7 @@ def _overlap(x: Array, y: Array) -> bool:
 
 
 def _lie_alike(target: Array, source: Array | np.ndarray[Any, Any]) -> bool:
-    """Return whether an array on this device has the bytes that the other one needs."""
+    """Return whether a plain byte copy from ``source`` to ``target`` is correct."""
     return (
         not isinstance(source, np.ndarray)
         and bool(target.flags.c_contiguous and source.flags.c_contiguous)

@@ -1,4 +1,4 @@
-"""Launches of the kernels of batches on a GPU."""
+"""Launch batch kernels on a GPU."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     from .base import GpuExecutor
     from .device import GpuDevice
 
-#: Shared memory of a block that kernels take without being told.
+#: Shared memory, in bytes, that kernels declare statically.
 STATIC_SHARED = 4 << 10
 
 
 @dataclass(frozen=True)
 class GpuTarget(BatchTarget):
-    """A GPU of CuPy; launches give blocks their memory.
+    """A GPU as the target of batch kernels; launches give blocks their shared memory.
 
     Attributes
     ----------
     device : GpuDevice
-        Its compiler.
+        The GPU with its compiler.
     """
 
     device: GpuDevice | None = None
@@ -39,7 +39,7 @@ class GpuTarget(BatchTarget):
     def program(
         self, headers: Sequence[str], texts: Sequence[str], block: int, resident: int
     ) -> str:
-        """Return the program of texts of kernels."""
+        """Return the program that contains the given texts."""
         assert self.device is not None
         return wrappers.program(
             self.device.dialect, headers, texts, warp=self.warp, block=block,
@@ -48,12 +48,12 @@ class GpuTarget(BatchTarget):
 
 
 class GpuBlocks(BlockLauncher):
-    """Launches on a GPU of CuPy.
+    """Launches batch kernels on a GPU.
 
     Parameters
     ----------
     executor : GpuExecutor
-        Of the GPU.
+        The executor of the GPU.
     """
 
     def __init__(self, executor: GpuExecutor) -> None:
@@ -65,11 +65,11 @@ class GpuBlocks(BlockLauncher):
         )  # fmt: skip
 
     def here(self, work: str) -> AbstractContextManager[object]:
-        """Make the device current; errors name the work."""
+        """Make the device current; errors mention ``work``."""
         return self.executor._here(work)
 
     def load(self, made: SizedKernel) -> Any:
-        """Return the kernel of a solver, compiled and loaded."""
+        """Return the compiled and loaded kernel of a solver."""
         device, kernel = self.executor.device, made.kernel
         function = device.function(kernel.symbol, kernel.program)
         if made.shared:
@@ -79,7 +79,7 @@ class GpuBlocks(BlockLauncher):
     def launch(
         self, function: Any, blocks: int, block: int, arguments: Sequence[Any], shared: int
     ) -> None:
-        """Launch a kernel of ``blocks`` blocks with a given amount of shared memory."""
+        """Launch a kernel with ``blocks`` blocks and a given amount of shared memory."""
         function((blocks,), (block,), arguments, shared)
 
     def launch_template(

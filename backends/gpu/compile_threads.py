@@ -1,4 +1,4 @@
-"""Threads that compile programs before they are needed."""
+"""Threads that compile programs ahead of their first use."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from queue import SimpleQueue
 
 from ...core.host import cores
 
-#: Threads at most: a solve has some hundred programs, and the longest takes a second.
+#: Upper bound of threads: a solve has some hundred programs, and the longest takes a second.
 MOST = 12
 
 
 class CompileThreads:
-    """Compiles programs that will be needed, in threads, and gives them to who needs them.
+    """Compiles programs in threads ahead of use, and hands them to the first user.
 
-    Compilers at run time leave Python's lock while they work: two threads compiled 32 programs in
+    Run-time compilers release Python's lock while they work: two threads compiled 32 programs in
     0.52 of the time of one.
 
     Parameters
     ----------
     threads : int, optional
-        How many; by default one less than the processors of this process, at least 1.
+        The number of threads; by default one less than this process's processors, at least 1.
 
     Examples
     --------
@@ -45,14 +45,15 @@ class CompileThreads:
         self._ended = False
 
     def begin(self, name: str, make: Callable[[], bytes]) -> None:
-        """Have a thread make a program some time; once for a name."""
+        """Queue a program for the threads, once per name."""
         with self._lock:
             if name in self._begun or self._ended:
                 return
             future = self._begun[name] = Future()
             self._waiting.put((future, make))
             if len(self._threads) < self.most:
-                # No threads of concurrent.futures: at exit, these would make all waiting programs.
+                # Not concurrent.futures: at exit, its threads would still compile all queued
+                # programs.
                 thread = threading.Thread(target=self._work, name="wollemi-compile", daemon=True)
                 if not self._threads:
                     atexit.register(self.end)
@@ -60,7 +61,7 @@ class CompileThreads:
                 thread.start()
 
     def result(self, name: str) -> bytes | None:
-        """Return a program that a thread has made or is making; None if none has begun it."""
+        """Return a program that a thread has made or is making; None if it was not started."""
         with self._lock:
             future = self._begun.pop(name, None)
         if future is None or future.cancel():
@@ -68,13 +69,13 @@ class CompileThreads:
         return future.result()
 
     def has(self, name: str) -> bool:
-        """Return whether a finished program has not been fetched yet."""
+        """Return whether a finished program is waiting to be fetched."""
         with self._lock:
             future = self._begun.get(name)
         return future is not None and future.done() and not future.cancelled()
 
     def end(self) -> None:
-        """Begin no further program, and wait for the current ones."""
+        """Start no further program, and wait for the current ones."""
         with self._lock:
             self._ended = True
             begun, threads = [*self._begun.values()], [*self._threads]
@@ -92,5 +93,5 @@ class CompileThreads:
                 continue
             try:
                 future.set_result(make())
-            except BaseException as error:  # raised where the program is fetched
+            except BaseException as error:  # re-raised when the program is fetched
                 future.set_exception(error)

@@ -1,4 +1,4 @@
-"""The constants of the rules that select kernels on GPUs.
+"""Constants of the rules that select kernels on GPUs.
 
 :mod:`wollemi.core.devices` has the values.
 """
@@ -11,63 +11,71 @@ from ...core.devices import named
 
 
 class SpmvConstants(NamedTuple):
-    """The constants of the rules for products with vectors.
+    """Constants of the rules for matrix-vector products.
 
     Attributes
     ----------
     most_padding : float
-        Packed entries per entry that a packed copy may have: it moves that much more than CSR.
+        Upper bound of packed entries (including padding) per entry of a packed copy: the copy moves
+        more data than CSR by this factor.
     few_entries : int
-        Entries below which launches cost more than bytes, and a plan more than it brings.
+        With fewer entries, launches cost more than memory traffic, and plans do not pay.
     stream_entries : float
-        Mean entries of a row up to which CSR-stream is right.
+        Choose CSR-stream only if rows have at most this many entries on average.
     uneven, many : float, int
-        A row this many times the mean, and of at least this many entries, starves adjacent rows.
+        A row with more than ``uneven`` times the mean, and more than ``many`` entries, delays
+        adjacent rows.
     shared_share, shared_entries, shared_mean, shared_bytes : float, int, float, int
-        Share of the entries that cached columns must have to pay for sorting x, the entries and the
-        entries a column from which that is looked at, and the bytes of shared memory for them.
+        Conditions for cached columns: the fraction of entries in the cached columns for which
+        sorting x pays; the minimum number of entries, and of entries per column, to consider it;
+        and the shared memory in bytes for the columns.
     sorted_entries, sorted_mean, sorted_long : int, float, float
-        Entries, and entries a row, from which pieces of rows that are sorted by length find more of
-        x in the caches than row blocks in order; entries a row from which fewer entries do.
+        Conditions for sorted pieces of rows: from this number of entries and of entries per row on,
+        they find more of x in the caches than row blocks in order; from ``sorted_long`` entries per
+        row on, fewer entries suffice.
     near_bytes : int
-        Bytes of x around the diagonal up to which row blocks in order find them in the first-level
-        cache: pieces of rows then gain nothing.
+        Row blocks in order find x in the first-level cache if at most this many bytes of x around
+        the diagonal are used: pieces of rows then gain nothing.
     cached_entries : int
-        Entries from which the matrix comes from memory.
+        From this number of entries on, the matrix is read from memory.
     small_entries : int
-        Entries up to which caches hold all, so that a product waits for single loads: then lanes
-        are shared out to make the longest row short.
+        Up to this number of entries, caches hold everything, so the latency of single loads
+        determines the time: lanes are then assigned such that the longest row becomes short.
     step, fill, threads : float, float, int
-        Microseconds of one more entry of a lane, and of as many work-items as ``threads``, which
-        the device holds at once.
+        Microseconds per additional entry of a lane (``step``), and per additional ``threads``
+        work-items (``fill``), which is the number that the device holds at once.
     sell_step, sell_most : float, int
-        Microseconds of one more load of ``sell_most`` entries of the packed kernels.
+        Microseconds per additional load of ``sell_most`` entries in the packed kernels.
     sell_wait, sell_byte : float, float
-        The same for matrices from memory, and the addition for each byte of a value.
+        The same for matrices in memory, and the additional time per byte of a value.
     most_loading : float
-        How many times the time of a matrix's bytes a lane of the packed kernels may load its row.
+        Upper bound of the time in which a lane of the packed kernels loads its row, relative to the
+        time of the matrix's bytes.
     adaptive_launch, adaptive_entry : float, float
-        Microseconds of CSR-Adaptive above a launch of any kernel, and of one more entry, where
-        caches hold all.
+        If caches hold everything: microseconds of CSR-Adaptive above any kernel's launch, and per
+        entry.
     bandwidth : float
-        Bytes of a matrix that come from memory in a microsecond.
+        Bytes of a matrix that are read from memory per microsecond.
     most_waiting : float
-        Share of the time of a matrix's bytes that its longest row may be waited for.
+        Upper bound of the wait for the longest row, as a fraction of the time of the matrix's
+        bytes.
     wait : float
-        Microseconds of one more entry of a lane that comes from memory.
+        Microseconds per additional entry of a lane that is read from memory.
     slices_gain, near_gain, segments_gain, cached_gain : float
-        The speed of packed copies of matrices from memory relative to the best kernel that reads
-        the arrays, beyond the ratio of bytes: slices of rows, slices with 16-bit columns, segments
-        of rows, and segments with cached columns.
+        For matrices in memory: speedup of packed copies over the best kernel on the arrays, beyond
+        the ratio of bytes. For slices of rows, slices with 16-bit columns, segments of rows, and
+        segments with cached columns.
     long_slices, slices_bytes, long_slices_gain, long_gain : float, int, float, float
-        Entries a row from which slices with 32-bit columns gain more, bytes of x that rows may name
-        for it, and this gain; the gain of segments from ``sorted_long`` entries a row on.
+        From ``long_slices`` entries per row on, if rows use at most ``slices_bytes`` bytes of x,
+        slices with 32-bit columns have the gain ``long_slices_gain``. From ``sorted_long`` entries
+        per row on, segments have the gain ``long_gain``.
     dense_columns : int
-        Vectors up to which a wave a row of a dense matrix reads it from the caches often enough.
+        Up to this number of vectors, a dense product with one wave per row reuses the matrix from
+        the caches often enough.
     launch : float
-        Microseconds of a launch that does next to nothing.
+        Microseconds of a launch with hardly any work.
     slack : float
-        Microseconds that the longest row of a packed copy may always be waited for.
+        Microseconds that a packed copy's longest row may always be waited for.
     """
 
     most_padding: float
@@ -112,62 +120,64 @@ class SpmvConstants(NamedTuple):
 
 
 class RowProductConstants(NamedTuple):
-    """The constants of the rules for products of a sparse and a dense matrix by rows or entries.
+    """Constants of the rules for products of a sparse and a dense matrix by rows or entries.
 
     Attributes
     ----------
     sampled_piece, summed_piece : int
-        Entries of a piece of a cut row, for samples and for sums of large matrices.
+        Entries per piece of a cut row: for samples, and for sums of large matrices.
     summed_pieces : dict
-        Entries of a piece for sums, by the entries of the matrix from which it holds: short ones
-        where there would be too few.
+        Entries per piece for sums, by the matrix's number of entries from which they apply: pieces
+        are short where there would otherwise be too few.
     pieced_columns : int
-        Columns from which ``summed_pieces`` holds.
+        From this number of columns on, ``summed_pieces`` applies.
     long : int
-        Entries below which no row is cut.
+        Rows with fewer entries are never cut.
     fair_shares : float
-        Rows are cut where the longest has more entries than this many fair shares of a wave: it
-        would still run when all others are done.
+        Cut rows if the longest has more entries than this many times a wave's fair share: its wave
+        would still run when all others have finished.
     most_team, uneven_team, uneven : int, int, float
-        Waves that have a row together, at most, and at least where the longest row has more than
-        ``uneven`` times as many entries as the average.
+        Upper bound of waves per row, and lower bound if the longest row has more than ``uneven``
+        times the average number of entries.
     most_steps : int
-        Steps, in vectors that a lane has in flight, by which a team may take longer than segments
-        of rows: the time of their final sum.
+        A team may take this many more steps (of the vectors that a lane has in flight) than
+        segments of rows: their final sum takes as long.
     scanned_columns : int
-        Columns up to which a scan over the segments of a wave costs less than it saves.
+        Up to this number of columns, a scan over the segments of a wave costs less than it saves.
     kept_columns : int
-        Columns up to which that is so where rows are alike.
+        The same limit if row lengths are similar.
     wide_columns : int
-        Columns from which a wave has no more than one row at a time.
+        From this number of columns on, a wave has at most one row at a time.
     few : int
-        Entries up to which groups of lanes have too few shares.
+        Up to this number of entries, there are too few shares for groups of lanes.
     many : int
-        Entries from which shares for groups of lanes grow, and are better for wide rows than rows
-        of their own.
+        From this number of entries on, shares of groups of lanes grow; for wide rows, they are then
+        better than whole rows.
     short : float
-        Entries of a row on average up to which groups of lanes have rows of their own.
+        Groups of lanes get whole rows only if rows have at most this many entries on average.
     unlike : float
-        How many times as long as the average a row may be for that: a wave stays until the longest
-        of its rows is done.
+        Groups of lanes get whole rows only if the longest row is at most this many times the
+        average: a wave takes as long as the longest of its rows.
     group_chunks, wave_chunks : dict
-        Entries of a chunk of a group of lanes, and of a wave, by the entries of the matrix from
-        which it holds: there should be chunks for all waves.
+        Entries per chunk of a group of lanes, and of a wave, by the matrix's number of entries from
+        which they apply: there should be chunks for all waves.
     flat_bytes : int
-        Bytes of a row of ``C`` up to which it pays to load it for every entry.
+        Loading a row of ``C`` anew for every entry pays up to this number of bytes per row.
     flat_few_bytes, flat_short : int, float
-        Bytes up to which it pays though no row is long, and entries of a row up to which it does.
+        The same limit if no row is long, and the largest number of entries per row for it.
     launch, step, round, cut : float
-        Microseconds of sums: of a launch; of a step of a wave; of each time that all waves of the
-        device are filled; of cutting rows.
+        Microseconds of sums: per launch; per step of a wave; per filling of all waves of the
+        device; for cutting rows.
     megabyte, differing : float
-        Of megabytes of rows of the dense operand, and the addition if rows differ by their average.
+        Microseconds per megabyte of rows of the dense operand, and the addition if row lengths
+        deviate by their mean.
     entries : float
-        Of a million entries, for each tile of columns.
+        Microseconds per million entries and tile of columns.
     widening : float
-        The factor of 16-bit numbers, which are widened.
+        Time factor for 16-bit numbers, because they are widened.
     large : dict
-        Of large matrices, for every entry, and for every column of it, by the bytes of an element.
+        For large matrices, by the bytes of an element: microseconds per entry, and per entry and
+        column.
     """
 
     sampled_piece: int
@@ -203,6 +213,6 @@ class RowProductConstants(NamedTuple):
     large: dict[int, tuple[float, float]]
 
 
-#: The constants of NVIDIA GPUs without a file of their own, for rules that are asked without a GPU.
+#: The constants of NVIDIA GPUs without a data file, for rules that are evaluated without a GPU.
 SPMV = named("unknown-nvidia").of(SpmvConstants)
 ROW_PRODUCTS = named("unknown-nvidia").of(RowProductConstants)

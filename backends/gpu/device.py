@@ -1,4 +1,4 @@
-"""A GPU: its facts, and the kernels that were loaded onto it."""
+"""A GPU: its properties, and the kernels that are loaded onto it."""
 
 from __future__ import annotations
 
@@ -19,22 +19,23 @@ from .function import Function
 if TYPE_CHECKING:
     from .types import LoadedKernel
 
-#: The name of a kernel, and the function that returns the text of its program.
+#: The name of a kernel, and the function that returns its program's text.
 Program = tuple[str, Callable[[], str]]
 
 
 class GpuDevice:
     """A GPU with its loaded programs.
 
-    A program is the text of a kernel for given dtypes (or of a few that belong together). It is
-    compiled, or found on disk, when the kernel is first launched, or before that in threads by
+    A program is the text of one kernel (or of a few related ones) for given dtypes. It is compiled,
+    or read from the disk cache, at the kernel's first launch, or earlier in threads by
     :meth:`compile_ahead`.
     """
 
     #: The dialect of the kernels' text.
     dialect: ClassVar[str]
-    #: Width up to which a product with slices of but one width is compiled for just that width: a
-    #: 7-point stencil of 200^3 took 135 microseconds and 229 without (with the loop around it).
+    #: If all slices have one width up to this limit, the product is compiled for that width: with a
+    #: 7-point stencil of 200^3 it took 135 microseconds instead of 229 (including the loop around
+    #: it).
     known_width: ClassVar[int] = 32
 
     def __init__(self, ordinal: int) -> None:
@@ -62,37 +63,37 @@ class GpuDevice:
 
     @property
     def architecture(self) -> str:
-        """The target of the compiler."""
+        """The compiler's target."""
         raise NotImplementedError
 
     @property
     def identity(self) -> dict[str, Any]:
-        """The name of the hardware among the executor's properties."""
+        """The hardware's name, for the executor's properties."""
         raise NotImplementedError
 
     @property
     def multiplies_tiles(self) -> bool:
-        """Whether a wave multiplies tiles of double precision in one instruction."""
+        """Whether a wave has an instruction that multiplies float64 tiles."""
         return False
 
     def is_current(self) -> bool:
-        """Return whether CUDA's calls of this thread mean this device."""
+        """Return whether this is the current device of the calling thread."""
         return bool(self._current() == self.ordinal)
 
     def compile(self, source: str, name: str) -> bytes:
-        """Compile a program, or find it on disk."""
+        """Compile a program, or read it from the disk cache."""
         raise NotImplementedError
 
     def load(self, code: bytes) -> Any:
-        """Return a program as a module; ``get_function`` returns its kernels."""
+        """Return the module of a program; its ``get_function`` returns kernels."""
         raise NotImplementedError
 
     def resident(self, blocks: int) -> dict[str, object]:
-        """Return the definitions with which a multiprocessor holds ``blocks`` blocks."""
+        """Return macro definitions that bound registers for ``blocks`` resident blocks."""
         return {}
 
     def resident_blocks(self, function: LoadedKernel, block: int) -> int:
-        """Return how many blocks of a kernel the device holds at once; here, at the most."""
+        """Return the number of a kernel's blocks that the device holds at once (an upper bound)."""
         return self.multiprocessors * launch.RESIDENT * launch.BLOCK // block
 
     @property
@@ -101,11 +102,11 @@ class GpuDevice:
         return self.shared_bytes
 
     def allow_shared(self, function: LoadedKernel, nbytes: int) -> None:
-        """Let a kernel have that much shared memory; not asked for more than ``shared_bytes``."""
+        """Permit a kernel to use ``nbytes`` of shared memory, at most ``shared_bytes``."""
         raise NotImplementedError
 
     def function(self, symbol: str, text: Callable[[], str]) -> Function:
-        """Return a kernel by its name, loading the program that ``text`` returns if need be."""
+        """Return a kernel by name; if necessary, load the program that ``text`` returns."""
         found = self._functions.get(symbol)
         return found if found is not None else self._load(symbol, text)
 
@@ -124,25 +125,25 @@ class GpuDevice:
             return self._functions.setdefault(symbol, Function(module.get_function(symbol)))
 
     def code_of(self, program: ProgramText, name: str) -> bytes:
-        """Return the machine code of a program that has a digest."""
+        """Return the machine code of a program with a digest."""
         return self.compile(program(), name)
 
     def is_at_hand(self, program: ProgramText) -> bool:
-        """Return whether the machine code of a program is known to be there."""
+        """Return whether the machine code of a program is known to exist."""
         return False
 
     def compile_ahead(self, programs: Iterable[Program]) -> None:
-        """Begin to compile programs that will soon be needed, in threads.
+        """Start compiling programs in threads ahead of their use.
 
-        Programs at hand are left to their first launch: they take 0.1 ms to read, and threads that
-        wait for Python's lock held up the launching one for longer.
+        Programs with existing machine code are left to their first launch: reading them takes 0.1
+        ms, and threads that wait for Python's lock delayed the launching thread for longer.
         """
         for symbol, text in programs:
             if not self._is_compiled(symbol, text):
                 self._threads.begin(symbol, partial(self._compiled, symbol, text))
 
     def has_compiled(self, named: Hashable, programs: Callable[[], Iterable[Program]]) -> bool:
-        """Return whether all programs of a name are compiled."""
+        """Return whether all programs registered under ``named`` are compiled."""
         if named not in self._at_hand:
             for symbol, text in programs():
                 if not self._is_compiled(symbol, text) and not self._threads.has(symbol):
@@ -161,7 +162,7 @@ class GpuDevice:
         return self.compile(text(), symbol)
 
     def map_program(self, operation: Operation, value: str, index: str) -> Program:
-        """Return the program of the kernel of a map operation."""
+        """Return the program of a map operation's kernel."""
         parts = partial(wrappers.map_parts, self.dialect, [operation], value, index, warp=self.warp)
         return wrappers.map_symbol(operation, value, index), ProgramText(parts)
 
@@ -175,7 +176,7 @@ class GpuDevice:
         return found
 
     def half_function(self, operation: Operation, half: str, value: str, index: str) -> Any:
-        """Return the kernel of half of a map operation."""
+        """Return the kernel of one half of a map operation."""
         return self.function(
             wrappers.map_symbol(operation, value, index, half),
             lambda: wrappers.halves_program(self.dialect, operation, value, index, warp=self.warp),
@@ -183,7 +184,7 @@ class GpuDevice:
 
     def simt_program(self, kernel: SimtKernel, value: str, index: str, **constants: int) -> Program:
         """Return the program of a kernel of ``backends/simt``."""
-        value = value if kernel.needs_value else "f4"  # one program for all dtypes
+        value = value if kernel.needs_value else "f4"  # one program serves all dtypes
         parts = partial(self._simt_parts, kernel, value, index, constants)
         return kernel.symbol(value, index, **constants), ProgramText(parts)
 

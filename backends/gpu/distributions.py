@@ -1,4 +1,4 @@
-"""Which distributions of CuPy are installed."""
+"""Find the installed distributions of CuPy."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from pathlib import Path
 
 @cache
 def cupy_distributions() -> tuple[str, ...]:
-    """Return the distributions that bring a ``cupy`` package; more than one break each other.
+    """Return the distributions that install a ``cupy`` package; several break each other.
 
-    Only distributions with "cupy" in their name are examined. Asking all installed distributions
-    took 2.4 seconds for 240 of them.
+    Only distributions with "cupy" in their names are examined: examining all installed
+    distributions took 2.4 seconds for 240 of them.
     """
     return tuple(sorted({one.name for one in _named_so() if _brings_cupy(one)}))
 

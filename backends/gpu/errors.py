@@ -1,4 +1,4 @@
-"""Errors of CUDA and CuPy, translated to errors of this package."""
+"""Translate errors of CUDA and CuPy to errors of this package."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ...core.errors import DeviceError, OutOfDeviceMemory, WollemiError
 if TYPE_CHECKING:
     from .types import DeviceHandle
 
-#: Codes after which a process cannot use the device any more (cudaError_t).
+#: Error codes (cudaError_t) after which the process cannot use the device any more.
 LOST = {
     700: "a kernel accessed memory that is not its own",
     702: "a kernel ran longer than the system allows",
@@ -24,7 +24,7 @@ _SIZES = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 
 def human(nbytes: float) -> str:
-    """Return a number of bytes for people."""
+    """Format a number of bytes for messages."""
     for unit in _SIZES:
         if nbytes < 1024 or unit == _SIZES[-1]:
             return f"{nbytes:.4g} {unit}"
@@ -33,20 +33,20 @@ def human(nbytes: float) -> str:
 
 
 class Here:
-    """A device that is current within a block; errors of the block are translated.
+    """A context with a current device that translates errors.
 
-    A class, because a product of a small matrix is over in the time of a few generators.
+    It is a class, because a product of a small matrix takes only as long as a few generators.
 
     Parameters
     ----------
     device : cupy.cuda.Device or None
-        The device; None if it is current already.
+        The device to make current; None if it is current already.
     where : str
-        The executor's name.
+        The executor's name, for messages.
     label : str
         The action, for messages.
     nbytes : int
-        How much memory it asks for, if that is known.
+        The requested amount of memory, if known.
     """
 
     __slots__ = ("device", "label", "nbytes", "where")
@@ -78,7 +78,7 @@ class Here:
 
 
 def translate(error: Exception, where: str, label: str, nbytes: int = 0) -> DeviceError | None:
-    """Return an error of CUDA or CuPy as ours; None if it is neither's."""
+    """Translate an error of CUDA or CuPy; return None for other errors."""
     kind = type(error).__name__
     if kind == "OutOfMemoryError":
         asked = f"{human(nbytes)} for " if nbytes else ""

@@ -1,4 +1,4 @@
-"""Work of programs that XLA compiled: launches that the native handler repeats."""
+"""Work of XLA programs on GPUs: launches that the native handler repeats."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .scratch import Scratch
 if TYPE_CHECKING:
     from .base import GpuExecutor
 
-#: A launch as the handler takes it: the driver's handle, blocks, work-items of a block, bytes of
+#: A launch in the handler's form: the driver's handle, blocks, work-items per block, bytes of
 #: shared memory, the arguments in slots of 8 bytes, and which of them are addresses.
 NativeLaunch = tuple[int, int, int, int, bytes, list[tuple[int, int, int]]]
 
@@ -26,18 +26,18 @@ def bind(
     shapes: Sequence[ArrayShape],
     work: Callable[[Any, Sequence[Array]], Sequence[Step]],
 ) -> ForeignProduct:
-    """Return a call of a compiled program; see :meth:`wollemi.Executor.foreign_call`."""
+    """Return a call for a compiled program; see :meth:`wollemi.Executor.foreign_call`."""
 
     def compute(ordinal: int, stream: int, addresses: tuple[int, ...]) -> Any:
         executor = on.at(ordinal)
-        executor.make_current()  # XLA calls from threads of its own
+        executor.make_current()  # XLA calls from its own threads
         with executor.on_stream(stream):
             arrays = [
                 executor.array_at(address, shape)
                 for address, shape in zip(addresses, shapes, strict=True)
             ]
             steps = work(executor, arrays)
-            # A list: all of them run, also after one that cannot be repeated.
+            # A list, so that all steps run even after one that cannot be repeated.
             complete = all([step() for step in steps])
             return launches_of(executor, steps, arrays) if complete else None
 
@@ -50,13 +50,14 @@ def launches_of(
 ) -> tuple[list[NativeLaunch], object] | None:
     """Return the launches of steps that ran before, and the owner of the memory that they use.
 
-    None if a launch has an argument that cannot be told from an address, or one of another kind.
+    Return None if a launch has an argument of another kind, or one that cannot be distinguished
+    from an address.
     """
     spans = spans_of(arrays, addresses_of(arrays))
     if spans is None:
         return None
     scratch, launches = Scratch(), list[RecordedLaunch]()
-    # A dry run first: the scratch memory of all launches is reserved before its address is taken.
+    # The dry run reserves the scratch memory of all launches before its address is used.
     for into in (None, launches):
         with on.preparing(scratch, dry=True, into=into):
             for step in steps:

@@ -1,4 +1,4 @@
-"""All kernels that CUDA and HIP share: importing this module registers them."""
+"""Import this module to register all kernels that CUDA and HIP share."""
 
 from . import gmres, maps, moved_rows, structure, triangular
 from .products import additive, csr, masks

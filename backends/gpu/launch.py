@@ -1,4 +1,4 @@
-"""Launch arithmetic: how many blocks and how much scratch memory, without a GPU."""
+"""Launch arithmetic without a GPU: numbers of blocks, and scratch memory."""
 
 from __future__ import annotations
 
@@ -6,36 +6,36 @@ from typing import NamedTuple
 
 from ..unified.wrappers import LARGEST_SUM
 
-#: Work-items of a block, where a kernel does not say otherwise.
+#: Work-items per block, unless a kernel specifies another number.
 BLOCK = 256
-#: Blocks of 256 that a multiprocessor of compute capability 8.0 and 9.0 holds: 2048 work-items.
+#: Resident blocks of 256 per multiprocessor of compute capability 8.0 and 9.0: 2048 work-items.
 RESIDENT = 8
-#: Blocks a multiprocessor for kernels that end in many sums: fewer partial sums to add at the end.
+#: Blocks per multiprocessor for kernels that end in many sums, to limit the partial sums.
 FEW = 2
 
 
 class Grid(NamedTuple):
-    """A number of blocks, and the bytes of scratch memory that their partial sums take."""
+    """A number of blocks, and the bytes of scratch memory for their partial sums."""
 
     blocks: int
     scratch: int
 
 
-#: Blocks of a grid at most.
+#: Upper bound of blocks in a grid.
 MOST_BLOCKS = 2**31 - 1
 
 
 def row_blocks(items: int, per_block: int = BLOCK) -> int:
-    """Return enough blocks for ``items`` work-items.
+    """Return enough blocks for one work-item per item.
 
-    Not fewer that take turns: while a block waits for its loads another one has begun. Sub-warps on
-    a 7-point stencil took 478 microseconds with as many blocks as are resident.
+    A smaller grid that loops would be slower: while a block waits for its loads, another block can
+    start. With only resident blocks, sub-warps on a 7-point stencil took 478 microseconds.
     """
     return max(1, min(-(-items // per_block), MOST_BLOCKS))
 
 
 def tile_width(columns: int, block: int = BLOCK) -> int:
-    """Return how many columns the tile of a block is wide; the same as in ``map_simt.hpp``."""
+    """Return the width in columns of a block's tile; the same as in ``map_simt.hpp``."""
     return min(columns, block)
 
 
@@ -44,14 +44,14 @@ def map_grid(
 ) -> Grid:
     """Return the grid of a map operation over ``rows`` x ``columns``.
 
-    It depends on nothing but the sizes and ``most``, and so does the order of sums.
+    It depends only on the sizes and ``most``, and therefore so does the order of sums.
 
     Parameters
     ----------
     most : int
-        Blocks at most: as many as are resident, where every block leaves a partial sum.
+        Upper bound of blocks: the resident blocks if every block stores a partial sum.
     block : int
-        Work-items of a block.
+        Work-items per block.
     of_sum : int
         Bytes of a partial sum.
     """
@@ -65,5 +65,5 @@ def map_grid(
 
 
 def tile_groups(columns: int, blocks: int, block: int = BLOCK) -> int:
-    """Return how many groups of rows ``blocks`` of a grid over ``columns`` are."""
+    """Return the number of row groups that ``blocks`` blocks of a grid over ``columns`` form."""
     return blocks // -(-columns // tile_width(columns, block))

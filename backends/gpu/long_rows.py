@@ -1,8 +1,8 @@
-"""Products of sparse matrices: the rows that no table of a group of lanes holds.
+"""Products of sparse matrices: the rows that do not fit into the hash tables of groups of lanes.
 
-Their columns are found as bits of a mask, a window of columns after the other. Values are added up
-at their positions in the row, a range of its entries after the other. A block of work-items has a
-row, or several blocks share it. See ``simt/long_rows.hpp``.
+Their columns are collected as bits of a mask, one window of columns after the other. Values are
+summed at their positions in the row, one range of the row's entries after the other. A block
+processes a row, or several blocks share it. See ``simt/long_rows.hpp``.
 """
 
 from __future__ import annotations
@@ -26,30 +26,30 @@ if TYPE_CHECKING:
     from ..unified.wrappers import SimtKernel
     from .types import Dtype, LaunchOperand
 
-#: Columns of a window, and entries of a range, at most: as many as shared memory holds. Tests have
-#: fewer, so that rows of small matrices have several.
+#: Upper bounds of columns per window and of entries per range, limited by shared memory. Tests use
+#: smaller values, so that rows of small matrices have several windows and ranges.
 WINDOW = RANGE = 1 << 20
 
-#: Blocks that share rows, so that few rows occupy a whole GPU; a giant row has at least
-#: ``OF_GIANT``. Estimates: ``wollemi bench suite structure`` measures them.
+#: Target number of blocks that share rows, so that few rows occupy a whole GPU; a giant row gets at
+#: least ``OF_GIANT`` blocks. Estimates: ``wollemi bench suite structure`` measures them.
 BLOCKS, OF_GIANT = 8192, 8
-#: Columns of the product from which a share of a row pays for a scan of all entries of the left
-#: row; ranges have about the same number.
+#: Columns of the product per share of a row for which a scan of all entries of the left row pays;
+#: ranges have about this number of columns.
 OF_SHARE = 1024
 
 
 @dataclass(frozen=True)
 class LongRows:
-    """Rows of a product that blocks have for themselves.
+    """Rows of a product that are assigned to blocks.
 
     Parameters
     ----------
     count : int
-        How many rows.
+        The number of rows.
     rows : Array or None
-        Which ones; None for all rows in their order.
+        The rows; None for all rows in order.
     shares : int
-        How many blocks have each of them.
+        The number of blocks per row.
     """
 
     count: int
@@ -58,13 +58,13 @@ class LongRows:
 
 
 def shared(count: int, rows: Array | None, columns: int, *, giant: bool) -> LongRows:
-    """Return rows of at most ``columns`` columns with the blocks that have them."""
+    """Assign blocks to rows of at most ``columns`` columns."""
     wanted = max(OF_GIANT if giant else 1, BLOCKS // count)
     return LongRows(count, rows, min(-(-columns // OF_SHARE), wanted) or 1)
 
 
 def count(executor: GpuExecutor, long: LongRows, A: Csr, B: Array, lengths: Array) -> Array:
-    """Store how many columns each row has; return how many are before each share of it."""
+    """Store the number of columns of each row; return the number before each share of a row."""
     found = executor.allocate((long.count * long.shares,), A.indices.dtype)
     given = (long.count, long.shares, B.shape[1], WINDOW, long.rows, *_pattern(A, B), found)
     _launch(executor, simt.count_long, long, given, np.float32, A.indices.dtype)
@@ -84,7 +84,7 @@ def place(
     most: int,
     indices: Array,
 ) -> None:
-    """Store the sorted columns of rows that have more than ``most``."""
+    """Store the sorted columns of the rows with more than ``most`` columns."""
     bounds = (long.count, long.shares, B.shape[1], WINDOW, long.rows)
     given = (*bounds, *_pattern(A, B), found, indptr, most, indices)
     _launch(executor, simt.place_long, long, given, np.float32, indices.dtype)
@@ -99,7 +99,7 @@ def add_up(
     indices: Array,
     data: Array,
 ) -> None:
-    """Store the values of rows with known columns."""
+    """Compute the values of rows with known columns."""
     factors = (A.indptr, A.indices, A.data, B.indptr, B.indices, B.data)
     given = (long.count, long.shares, RANGE, long.rows, *factors, indptr, indices, data)
     _launch(executor, simt.refill_long, long, given, data.dtype, indices.dtype)

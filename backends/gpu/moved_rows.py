@@ -1,7 +1,7 @@
-"""New rows with entries of given rows: adjacent work-items share a row.
+"""Build new rows from entries of given rows, with several adjacent work-items per row.
 
-Where a work-item has a row of its own, its neighbours read and write memory that is a row away:
-placing seven entries of each of a million rows takes 0.56 ms so, and 0.14 ms with eight lanes.
+With one work-item per row, adjacent work-items access memory that is one row apart: placing seven
+entries in each of a million rows takes 0.56 ms, and 0.14 ms with eight lanes per row.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from . import launch
 from .base import GpuExecutor
 from .table import kernel
 
-#: The kernel of each operation; it takes the number of rows first.
+#: The kernel of each operation; its first argument is the number of rows.
 KERNELS: dict[Operation, SimtKernel] = {
     rows.put: simt.put_rows,
     rows.take: simt.take_rows,
@@ -34,12 +34,12 @@ KERNELS: dict[Operation, SimtKernel] = {
     rows.compare_number: simt.compare_number_rows,
 }
 
-#: Entries of a row on average from which a whole wave shares it; an estimate.
+#: From this average number of entries per row on, a whole wave shares a row; an estimate.
 OF_WAVE = 32
 
 
 def lanes_of(count: int, entries: int) -> int:
-    """Return how many work-items share a row.
+    """Return the number of work-items per row.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The native module with the handler of XLA's programs, which calls Python or launches kernels."""
+"""Load the native module with XLA's handler, which calls Python or launches kernels."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...core.foreign import Handlers
 
 @cache
 def native() -> ModuleType:
-    """Return the module; it needs no GPU.
+    """Return the native module; it needs no GPU.
 
     Raises
     ------
@@ -29,5 +29,5 @@ def native() -> ModuleType:
 
 
 def handlers() -> Handlers:
-    """Return the handler of XLA's foreign function interface."""
+    """Return the handlers for XLA's foreign function interface."""
     return Handlers(*native().handlers())

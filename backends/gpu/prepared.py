@@ -1,4 +1,4 @@
-"""Launches that matrices keep from one product to the next."""
+"""Prepared launches that matrices keep from one product to the next."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ if TYPE_CHECKING:
 
 
 class KeptProduct(ABC):
-    """A product with vectors that a plan keeps.
+    """A prepared matrix-vector product that a plan keeps.
 
     Parameters
     ----------
     executor : GpuExecutor
-        Where it is computed.
+        The executor of the product.
     dtype : numpy.dtype
-        Of the vectors.
+        The dtype of the vectors.
     data : array or None
-        The values of the matrix, if kernels read them: the product serves no others.
+        The matrix's values if kernels read them: the product is valid only for these values.
     in_lines : bool
-        Whether the elements of each vector have to lie side by side.
+        Whether the elements of each vector must be contiguous.
 
     Attributes
     ----------
     straight : Straight, RepeatedLaunches or None
-        The launches for contiguous vectors and the factors 1 and 0, from the second product on.
+        The launches for contiguous vectors with factors 1 and 0, from the second product on.
     """
 
     __slots__ = ("data", "dtype", "executor", "in_lines", "straight")
@@ -52,14 +52,14 @@ class KeptProduct(ABC):
         self.straight: Straight | RepeatedLaunches | None = None
 
     def serves(self, data: Array, x: Array, y: Array) -> bool:
-        """Return whether it is the product for these values and vectors."""
+        """Return whether this product is valid for the given values and vectors."""
         if self.data is not None and self.data is not data:
             return False
         return not self.in_lines or row_distance(x) == row_distance(y) == 1
 
     @abstractmethod
     def __call__(self, call: SpmvCall) -> None:
-        """Compute it with the vectors and factors of a call."""
+        """Compute the product with the vectors and factors of a call."""
 
     @abstractmethod
     def go_straight(self, A: Csr, x: Array, y: Array) -> None:
@@ -67,27 +67,26 @@ class KeptProduct(ABC):
 
 
 class Prepared(KeptProduct):
-    """A launch of which all is known but the vectors and their factors.
+    """A launch with all arguments known except for the vectors and their factors.
 
-    Matrices keep it from one product to the next: these look-ups are most of the cost of a small
-    product.
+    Matrices keep it, because looking everything up takes most of the time of a small product.
 
     Parameters
     ----------
     executor : GpuExecutor
-        Where it is launched.
+        The executor of the launch.
     function : object
         The loaded kernel.
     kernel : SimtKernel
-        Its declaration.
+        The kernel's declaration.
     blocks : int
-        Of the grid.
+        Blocks of the grid.
     arguments, last : sequence
-        The arguments before the vectors and after their factors; they are kept.
+        The arguments before the vectors and after their factors; they are kept alive.
     dtype : numpy.dtype
-        Of values.
+        The dtype of the values.
     data, in_lines
-        As for :class:`KeptProduct`.
+        As in :class:`KeptProduct`.
     """
 
     __slots__ = ("arguments", "block", "blocks", "function", "head", "others", "tail")
@@ -113,7 +112,7 @@ class Prepared(KeptProduct):
         self.tail = flatten(kernel.parameters[end:], last, dtype)
 
     def __call__(self, call: SpmvCall) -> None:
-        """Launch it with the vectors and factors of a call."""
+        """Launch the kernel with the vectors and factors of a call."""
         given = (call.x, call.y, call.alpha, call.beta)
         flat = self.head + flatten(self.others, given, self.dtype) + self.tail
         self.executor.launch(self.function, self.blocks, flat, self.block)
@@ -125,21 +124,22 @@ class Prepared(KeptProduct):
 
 
 class Recorded(KeptProduct):
-    """A product of contiguous vectors by several launches, or by one that takes scratch memory.
+    """A product of contiguous vectors with several launches, or with scratch memory.
 
-    The host would find out their arguments for longer than the device computes: the launches of the
-    second product are recorded, and later ones repeat them with other addresses.
+    Determining the arguments would take the host longer than the device computes. Therefore, the
+    launches of the second product are recorded, and later products repeat them with other
+    addresses.
 
     Parameters
     ----------
     executor, dtype, data
-        As for :class:`KeptProduct`.
+        As in :class:`KeptProduct`.
     compute : callable
-        Computes a product by launches alone.
+        Computes a product with launches only.
     scratch : tuple of int
-        The bytes of scratch memory and the counters that it takes.
+        Bytes of scratch memory, and number of counters.
     arrays : sequence of array
-        The arrays of the matrix that kernels read; they are kept.
+        Arrays of the matrix that kernels read; they are kept alive.
     """
 
     __slots__ = ("arrays", "compute", "scratch")
@@ -158,7 +158,7 @@ class Recorded(KeptProduct):
         self.compute, self.scratch, self.arrays = compute, scratch, arrays
 
     def __call__(self, call: SpmvCall) -> None:
-        """Compute it with the vectors and factors of a call."""
+        """Compute the product with the vectors and factors of a call."""
         self.compute(call)
 
     def go_straight(self, A: Csr, x: Array, y: Array) -> None:
@@ -172,15 +172,15 @@ class Recorded(KeptProduct):
         self.straight = RepeatedLaunches(launches, vectors, [between], counters)
 
 
-#: Stand for the addresses of the vectors in a list of arguments.
+#: Placeholders for the vectors' addresses in a list of arguments.
 _X, _Y = 2**62 + 1, 2**62 + 2
 
 
 class Straight:
-    """A prepared launch for contiguous vectors and the factors 1 and 0.
+    """A prepared launch for contiguous vectors with factors 1 and 0.
 
-    All arguments but two addresses are known, with their layout, so that ``A @ x`` is one look at
-    its operands and one call of the driver.
+    All arguments except two addresses are packed in advance, so ``A @ x`` only checks its operands
+    and calls the driver once.
 
     Parameters
     ----------
@@ -204,7 +204,7 @@ class Straight:
         self.packed = packed_launch(self.function, self.values)
 
     def launch(self, executor: GpuExecutor, addresses: tuple[int, int]) -> None:
-        """Launch it for vectors at these addresses."""
+        """Launch the kernel for vectors at these addresses."""
         values = self.values.copy()
         values[self.x], values[self.y] = addresses
         if self.packed is None:
@@ -227,10 +227,10 @@ def prepare(
     in_lines: bool = False,
     **constants: int,
 ) -> Prepared:
-    """Return a launch of a kernel of ``backends/simt`` that knows all but some arguments.
+    """Prepare a launch of a kernel of ``backends/simt`` with most arguments known.
 
-    ``stored`` is the dtype of the stored values, if it is not ``dtype``; the others are the
-    parameters of :class:`Prepared`.
+    ``stored`` is the dtype of the stored values, if it differs from ``dtype``. All other parameters
+    are as in :class:`Prepared`.
     """
     function = executor.simt_function(kernel, dtype, index, stored, constants)
     return Prepared(

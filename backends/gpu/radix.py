@@ -1,20 +1,18 @@
-"""Entries of a matrix sorted by one of their indices, by passes of a radix sort.
+"""Sort the entries of a matrix by one of their indices with a radix sort.
 
-Keys at random, such as the columns of a random matrix, are moved into buckets by their upper bits,
-in one pass or two, and a block sorts each bucket in shared memory. Where a bucket has too many
-entries for that, or keys have many entries each, passes move entries by all bits, the lowest first.
-Until values are gathered in the end no launch reads or writes scattered addresses. The result is
-that of a stable sort.
+Random keys, such as the columns of a random matrix, are moved into buckets by their upper bits in
+one or two passes; then, a block sorts each bucket in shared memory. If a bucket has too many
+entries for this, or if keys have many entries each, passes move the entries by all bits, lowest
+digit first. Until the final gather of values, no launch accesses scattered addresses. The result
+equals the result of a stable sort.
 
-Three kernels make a pass: each block counts the digits of its tiles, a scan adds up the counts
-before each tile, and each block moves its tiles. The host asks how large the largest bucket is, and
-submits the pass before it waits for that.
+A pass consists of three kernels: each block counts the digits of its tiles, a scan sums the counts
+before each tile, and each block moves its tiles. The host requests the size of the largest bucket
+and submits the pass before it waits for the answer.
 
-Besides the result there is a word of 64 bits for each entry, or two. A sort of one key at a time
-has two indices and 32 bits. A word holds the key, the number of the entry and its other index, or
-the first two where 64 bits cannot hold all. A sort of one key at a time has two indices and 32
-bits. A word has the key, which entry it is and its other index, or the first two where 64 bits are
-too few for all.
+Besides the result, the sort needs one or two 64-bit words per entry. Sorting the entries of one key
+at a time needs two indices and 32 bits per entry. A word contains the key, the number of the entry
+and its other index, or only the first two if 64 bits are too few for all.
 """
 
 from __future__ import annotations
@@ -36,43 +34,44 @@ if TYPE_CHECKING:
     from ..unified.wrappers import SimtKernel
     from .types import LaunchOperand
 
-#: Entries from which passes pay; fewer are sorted a key at a time. Both are mostly launches below a
-#: million: of 4096 entries 254 and 363 microseconds, of 2^17 214 and 295 (H100, 26 November).
+#: Smallest number of entries for which passes pay; fewer entries are sorted one key at a time.
+#: Below a million entries, both consist mostly of launches: 254 and 363 microseconds for 4096
+#: entries, 214 and 295 for 2^17 (H100, 26 November).
 FEWEST = 1 << 10
 
-#: Mean number of entries of a bucket: blocks sort up to one and a half times this number.
+#: Target number of entries per bucket: blocks can sort up to one and a half times this number.
 OF_BUCKET = simt.BUCKET_ENTRIES * 2 // 3
 
-#: Entries of a key on average from which passes go by all bits: kernels of 4 M entries of 20,000
-#: keys take 184 microseconds so, and 304 in buckets (H100, 26 November).
+#: From this average number of entries per key on, passes use all bits: kernels for 4 M entries of
+#: 20,000 keys then take 184 microseconds, and 304 with buckets (H100, 26 November).
 OF_KEY = 32
 
-#: Parts of the entries at most. Each has a counter for each digit. Blocks with more tiles write to
-#: more addresses at once: then words of a cache line leave the caches before the words next to them
-#: arrive. The first pass over 16 M entries took 320 microseconds with up to 1024 parts and takes
-#: 183 (H100, 26 November).
+#: Upper bound of parts of the entries. Each part has one counter per digit. Blocks with more tiles
+#: write to more addresses at once: words of a cache line are then evicted before the words next to
+#: them arrive. The first pass over 16 M entries took 320 microseconds with up to 1024 parts, and
+#: takes 183 now (H100, 26 November).
 PARTS = 1 << 13
 
-#: Entries below which passes go by all bits if they are at most two: these take the time of a pass
-#: into buckets and their sorts, and no bucket can be too large. By calls, in microseconds, by bits
-#: and in buckets: a stencil of 32^3 589 and 583, R-MAT of 0.9 M entries 248 and 383, 2,000 entries
-#: 355 and 471 (H100, 26 November).
+#: With fewer entries, passes use all bits if at most two passes are needed: these take the time of
+#: one pass into buckets and the bucket sorts, and no bucket can be too large. Microseconds per
+#: call, by bits and with buckets: a stencil of 32^3 589 and 583, R-MAT of 0.9 M entries 248 and
+#: 383, 2,000 entries 355 and 471 (H100, 26 November).
 SMALL = 1 << 20
 
-#: Bits of a digit at most, where passes go by all bits: of many entries and of few, for which each
-#: pass is mostly launches. With more digits entries leave a tile in shorter runs. Three passes of 7
-#: bits and two of 10, all kernels with the gather of values in microseconds: 4 M entries at random
-#: 287 and 329, 16 M 1214 and 1385, R-MAT of 8 M 550 and 544 (H100, 26 November). Where few begin is
-#: an estimate.
+#: Largest number of bits per digit in passes by all bits: for many entries and for fewer than
+#: ``FEW`` entries, for which each pass consists mostly of launches. With more digits, entries leave
+#: a tile in shorter runs. Three passes of 7 bits and two of 10, microseconds of all kernels with
+#: the gather of values: 4 M random entries 287 and 329, 16 M 1214 and 1385, R-MAT of 8 M 550 and
+#: 544 (H100, 26 November). ``FEW`` is an estimate.
 PASS_BITS, PASS_BITS_OF_FEW, FEW = 8, 10, 1 << 21
 
-#: Bits of the first of two digits that tell buckets apart, where it need not have more.
+#: Bits of the first of two digits that identify buckets, unless more are needed.
 FIRST_BITS = 9
 
-#: How many times the average the largest bucket of a first pass may be.
+#: The largest bucket of a first pass may have at most this many times the average.
 UNEVEN = 4
 
-#: Bits of a word.
+#: Bits per word.
 WORD_BITS = 64
 
 
@@ -82,15 +81,15 @@ class KeyedEntries(NamedTuple):
     Attributes
     ----------
     keys : array
-        An index of each entry.
+        The index of each entry to sort by.
     limit : int
-        All keys are smaller.
+        An upper bound: all keys are smaller.
     others : array or None
-        The other index; None if it is the row.
+        The other index of each entry; None if it is the row.
     indptr : array or None
-        Where rows begin, if the other index is the row.
+        Row pointers, if the other index is the row.
     others_limit : int
-        All other indices are smaller.
+        An upper bound: all other indices are smaller.
     values : array
         The value of each entry.
     """
@@ -104,12 +103,12 @@ class KeyedEntries(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many entries there are."""
+        """The number of entries."""
         return int(self.keys.size)
 
 
 class Sorted(NamedTuple):
-    """Entries by key: where each key begins, other indices, where entries were, and values."""
+    """Sorted entries: pointers of keys, other indices, original positions, and values."""
 
     indptr: Array
     others: Array
@@ -118,34 +117,34 @@ class Sorted(NamedTuple):
 
 
 class Digits(NamedTuple):
-    """Some bits of keys: the bits from ``shift`` on that ``number`` values take."""
+    """A digit of keys: ``number`` possible values of the bits from ``shift`` on."""
 
     shift: int
     number: int
 
 
 class Bits(NamedTuple):
-    """The bits of a word for the entry and its other index; the key has the bits above."""
+    """The bits of a word for the entry and for its other index; the key has the bits above."""
 
     entry: int
     other: int
 
     def leave(self, key: int) -> bool:
-        """Return whether a word has ``key`` bits left for the key."""
+        """Return whether a word has at least ``key`` bits left for the key."""
         return key + self.entry + self.other <= WORD_BITS
 
 
 class Segments(NamedTuple):
-    """The buckets of the pass before.
+    """The buckets of the previous pass.
 
     Attributes
     ----------
     number : int
-        How many they are.
+        Number of buckets.
     bounds : array
-        Where each begins, and where the last one ends.
+        The beginning of each bucket, and the end of the last.
     largest : int
-        Entries of the largest.
+        Entries of the largest bucket.
     """
 
     number: int
@@ -154,14 +153,14 @@ class Segments(NamedTuple):
 
 
 class Moved(NamedTuple):
-    """Words by digit, and where digits begin."""
+    """Words sorted by digit, and the beginning of each digit."""
 
     words: Array
     starts: Array
 
 
 def bits_of(limit: int) -> int:
-    """Return how many bits tell the numbers below a limit apart.
+    """Return the number of bits that distinguish the numbers below a limit.
 
     Examples
     --------
@@ -173,12 +172,12 @@ def bits_of(limit: int) -> int:
 
 
 def layout_of(entries: KeyedEntries) -> Bits:
-    """Return how words have their parts."""
+    """Return the layout of words."""
     return Bits(bits_of(entries.size), bits_of(entries.others_limit))
 
 
 def bucket_bits(count: int, keys: int) -> int:
-    """Return how many lower bits the keys of a bucket differ in, for buckets of a fair size.
+    """Return the number of lower key bits within a bucket, for buckets of the target size.
 
     Examples
     --------
@@ -191,7 +190,7 @@ def bucket_bits(count: int, keys: int) -> int:
 
 
 def bucket_digits(bits: int, keys: int) -> list[Digits]:
-    """Return the digits that tell buckets apart, the highest first, if they are at most two.
+    """Return the one or two digits that identify buckets, highest first; empty if more are needed.
 
     Examples
     --------
@@ -210,12 +209,12 @@ def bucket_digits(bits: int, keys: int) -> list[Digits]:
 
 
 def pass_bits(entries: int) -> int:
-    """Return the most bits of a digit where passes go by all bits."""
+    """Return the largest number of bits per digit in passes by all bits."""
     return PASS_BITS_OF_FEW if entries < FEW else PASS_BITS
 
 
 def all_digits(bits: int, most: int) -> list[Digits]:
-    """Return digits of at most ``most`` bits each, the lowest first, of about the same size.
+    """Return digits of similar size with at most ``most`` bits each, lowest first.
 
     Examples
     --------
@@ -232,18 +231,18 @@ def all_digits(bits: int, most: int) -> list[Digits]:
 
 
 def pays(entries: KeyedEntries) -> bool:
-    """Return whether passes are expected to take less time than a sort of each key's entries."""
+    """Return whether passes are expected to be faster than sorting each key's entries."""
     return FEWEST <= entries.size < 2**31 and entries.limit < 2**31
 
 
 def sorted_by_key(executor: GpuExecutor, entries: KeyedEntries) -> Sorted:
-    """Return entries by key, equal keys in their order. They are at most 2^31, and so are keys."""
+    """Return entries sorted stably by key. Entries and keys must be below 2^31."""
     made = by_buckets(executor, entries) if are_for_buckets(entries) else None
     return by_digits(executor, entries) if made is None else made
 
 
 def are_for_buckets(entries: KeyedEntries) -> bool:
-    """Return whether buckets are tried first."""
+    """Return whether to try buckets first."""
     if entries.size >= OF_KEY * entries.limit:
         return False
     passes = all_digits(bits_of(entries.limit), pass_bits(entries.size))
@@ -251,10 +250,10 @@ def are_for_buckets(entries: KeyedEntries) -> bool:
 
 
 def by_buckets(executor: GpuExecutor, entries: KeyedEntries) -> Sorted | None:
-    """Move entries into buckets by one digit or two, and sort each.
+    """Move entries into buckets by one or two digits, then sort each bucket.
 
-    None if some bucket has too many entries, there are too many buckets, or words have too few
-    bits.
+    Return None if a bucket has too many entries, if there are too many buckets, or if words have
+    too few bits.
     """
     bits, layout = bucket_bits(entries.size, entries.limit), layout_of(entries)
     digits = bucket_digits(bits, entries.limit)
@@ -283,7 +282,7 @@ def by_buckets(executor: GpuExecutor, entries: KeyedEntries) -> Sorted | None:
 def by_digits(executor: GpuExecutor, entries: KeyedEntries) -> Sorted:
     """Move entries by each digit in turn.
 
-    Where words have too few bits for the other index, that is gathered in the end.
+    If words have too few bits for the other index, it is gathered at the end.
     """
     bits, layout = bits_of(entries.limit), layout_of(entries)
     is_moved = layout.leave(bits)
@@ -324,9 +323,9 @@ def rows_of_entries(executor: GpuExecutor, indptr: Array, count: int) -> Array:
 
 
 class Pass(NamedTuple):
-    """One pass of a radix sort, over entries or the words that the previous pass moved.
+    """One pass of a radix sort, over entries or over the words that the previous pass moved.
 
-    With segments it is a pass within each.
+    With segments, the pass sorts within each segment.
     """
 
     executor: GpuExecutor
@@ -338,14 +337,14 @@ class Pass(NamedTuple):
 
     @property
     def tiles(self) -> int:
-        """How many tiles a block has."""
+        """Number of tiles per block."""
         if self.segments is not None:
             return 1
         return max(1, -(-self.entries.size // (simt.RADIX_TILE * PARTS)))
 
     @property
     def parts(self) -> int:
-        """How many blocks have the entries of a segment, or all of them."""
+        """Number of blocks per segment, or in total without segments."""
         count = self.entries.size if self.segments is None else self.segments.largest
         return max(1, -(-count // (simt.RADIX_TILE * self.tiles)))
 
@@ -360,23 +359,22 @@ class Pass(NamedTuple):
         return self.entries.size, self.tiles, self.parts, bounds, shift + below_key, digits
 
     def run(self, kept: int) -> Moved:
-        """Return words by digit, with the bits of keys in ``kept``, stable within a digit."""
+        """Return words sorted stably by digit, with the key bits of the mask ``kept``."""
         return self._move(*self._count(), kept, self.entries.size)
 
     def run_up_to(self, most: int, kept: int) -> tuple[Moved, int]:
-        """Do so if no digit has more than ``most`` entries; return how many one has at most too.
+        """Run the pass if no digit has more than ``most`` entries; also return the largest number.
 
-        The host waits for this number alone, when all is submitted.
+        The host waits only for this number, after everything is submitted.
         """
         counts, starts = self._count()
         found = self.executor.transfer(starts[-1:]).ask()
         return self._move(counts, starts, kept, most), int(found()[0][0])
 
     def _count(self) -> tuple[Array, Array]:
-        """Return how many entries of each digit are in the parts before, and where digits begin.
+        """Return the entries per digit in all previous parts, and the beginning of each digit.
 
-        The last two numbers are how many entries there are, and how many of the most frequent
-        digit.
+        The last two numbers are the number of entries and the count of the most frequent digit.
         """
         executor, digits = self.executor, self.digits.number * self._segments
         blocks = self.parts * self._segments
@@ -394,7 +392,7 @@ class Pass(NamedTuple):
     def _move(self, counts: Array, starts: Array, kept: int, most: int) -> Moved:
         executor, (keys, _, others, indptr, rows, _) = self.executor, self.entries
         if self.layout.other == 0:
-            others = keys  # none is moved, and none has to be found
+            others = keys  # no index is moved, so none has to be found
         source = simt.ROWS if others is None else simt.COORDINATES
         source = source if self.moved is None else simt.WORDS
         words = executor.allocate((self.entries.size,), np.int64)
@@ -423,5 +421,5 @@ def _launch(
     index: DTypeLike,
     **constants: int,
 ) -> None:
-    """Launch a kernel that knows no values."""
+    """Launch a kernel that does not depend on the values' dtype."""
     executor.launch_simt(kernel, blocks, given, np.float32, index, **constants)

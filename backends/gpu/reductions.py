@@ -1,7 +1,7 @@
-"""Whether some of many, or all: by a maximum, which CuPy has compiled already.
+"""Whether some or all elements are true, computed by a maximum, which CuPy has precompiled.
 
-Its own ``any`` and ``all`` are compiled for three seconds when a machine first meets them (H200,
-23 November).
+CuPy's own ``any`` and ``all`` take three seconds to compile at the first use on a machine (H200, 23
+November).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from ...core.executor import Array
 
 
 def some(mask: Array) -> bool:
-    """Return whether any of an array of booleans is true.
+    """Return whether any element of a boolean array is true.
 
     Examples
     --------
@@ -25,5 +25,5 @@ def some(mask: Array) -> bool:
 
 
 def every(mask: Array) -> bool:
-    """Return whether all of an array of booleans are true."""
+    """Return whether all elements of a boolean array are true."""
     return not mask.size or bool(int(mask.view(np.uint8).min()))

@@ -1,4 +1,4 @@
-"""Launches, and kernels that do nothing else, so that these are repeated on other arrays."""
+"""Recorded launches, which are repeated for other arrays if a kernel does nothing else."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from .base import GpuExecutor
     from .types import KernelArgument, LoadedKernel
 
-#: Bytes: memory between kernels begins at multiples of it.
+#: Alignment, in bytes, of memory between kernels.
 ALIGNMENT = 256
 
-#: The index of an array that is none of the arguments.
+#: The index of an array that is not one of the arguments.
 MADE = -1
 
 
@@ -33,23 +33,23 @@ class RecordedLaunch:
     shared: int
 
     def __call__(self) -> None:
-        """Launch it on the current stream."""
+        """Launch the kernel on the current stream."""
         self.function(self.grid, self.block, self.arguments, self.shared)
 
 
 class Span(NamedTuple):
-    """The addresses of an array, or of scratch memory."""
+    """The address range of an array or of scratch memory."""
 
     begin: int
     end: int
 
 
-#: No memory.
+#: An empty span.
 NOWHERE = Span(0, 0)
 
 
 class PointerPlace(NamedTuple):
-    """An argument of a launch that is an address: of which array, and how far behind it."""
+    """A launch argument that is an address: its array, and the offset in the array."""
 
     argument: int
     array: int
@@ -57,7 +57,7 @@ class PointerPlace(NamedTuple):
 
 
 def pointer_places(arguments: Sequence[Any], spans: Sequence[Span]) -> list[PointerPlace]:
-    """Return which arguments are addresses within ``spans``.
+    """Return the arguments that are addresses within ``spans``.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def arguments_at(
 def packed_launch(
     function: LoadedKernel, arguments: Sequence[KernelArgument]
 ) -> Callable[..., None] | None:
-    """Return the launch of packed arguments of these types; None if their layout is not known."""
+    """Return a launch of packed arguments of these types, or None for an unknown layout."""
     layout = packing(*map(type, arguments))
     if layout is None or not isinstance(function, Function):
         return None
@@ -94,18 +94,18 @@ def packed_launch(
 
 
 class RepeatedLaunches:
-    """The launches of a product, which are repeated for arrays at other addresses.
+    """The launches of a product, which can be repeated for arrays at other addresses.
 
     Parameters
     ----------
     launches : sequence of RecordedLaunch
-        As they were made.
+        The launches in their original form.
     arrays : sequence of Span
-        Where its arrays were.
+        The original spans of the product's arrays.
     between : sequence of Span
-        Scratch memory and arrays between its kernels; repetitions have scratch memory for all.
+        Scratch memory and arrays between kernels; when repeated, all of it is scratch memory.
     counters : Span, optional
-        Where the counters of its kernels were.
+        The original span of the kernels' counters.
     """
 
     __slots__ = ("_counters", "_offsets", "_scratch", "_steps")
@@ -131,7 +131,7 @@ class RepeatedLaunches:
         self._counters = (counters.end - counters.begin) // 4
 
     def launch(self, executor: GpuExecutor, addresses: tuple[int, ...]) -> None:
-        """Launch them for the arrays at these addresses, where nothing needs to know of it."""
+        """Launch them for arrays at these addresses, without informing observers."""
         addresses = self._with_scratch(executor, addresses)
         for made, packed, places in self._steps:
             arguments = arguments_at(made, places, addresses)
@@ -141,7 +141,7 @@ class RepeatedLaunches:
                 packed(made.grid[0], made.block[0], arguments, made.shared)
 
     def run(self, executor: GpuExecutor, addresses: tuple[int, ...]) -> None:
-        """Launch them for the arrays at these addresses; recordings get them."""
+        """Launch them for arrays at these addresses; recordings receive them."""
         if not executor.records_launches:
             self.launch(executor, addresses)
             return
@@ -158,9 +158,9 @@ class RepeatedLaunches:
 
 
 class Repeatable(NamedTuple):
-    """The result of a kernel if ``launches(executor, addresses)`` is all that it ran on arrays.
+    """The result of a kernel that consists only of ``launches(executor, addresses)``.
 
-    ``owner`` has the memory that the launches use besides.
+    ``owner`` keeps additional memory of the launches alive.
     """
 
     owner: object
@@ -169,7 +169,7 @@ class Repeatable(NamedTuple):
 
 
 def places_of(told: object, arrays: Sequence[Array | None]) -> list[int | None] | None:
-    """Return which of ``arrays`` each array of a kernel's is, or None if it cannot be repeated.
+    """Return the index in ``arrays`` of each of a kernel's arrays; None if it cannot be repeated.
 
     The index of an omitted argument is None: its address is 0.
     """

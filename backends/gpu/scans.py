@@ -16,23 +16,23 @@ if TYPE_CHECKING:
     from ..unified.wrappers import SimtKernel
     from .types import LaunchOperand
 
-#: Parts that a running sum is made of, at most, and numbers of a part, at least: a block adds up
-#: one, and another block all of these. Where work-items had parts, three launches for a million
-#: numbers took 67 microseconds (H100, 26 November).
+#: Upper bound of the parts of a running sum, and minimum length of a part: one block sums a part,
+#: and another block all parts. With one part per work-item, three launches for a million numbers
+#: took 67 microseconds (H100, 26 November).
 PARTS, PART = 1024, 2048
 
-#: Numbers that one block scans by itself: four steps of it take less time than a second launch (an
-#: estimate).
+#: One block alone scans up to this many numbers: its four steps take less time than a second launch
+#: (an estimate).
 ALONE = 4 * PART
 
 
 @kernel(scan.pointers)
 def scan_pointers(executor: GpuExecutor, lengths: Array, indptr: Array) -> None:
-    """Add up parts, then each part again, beginning with the sum of the parts before it.
+    """Sum each part, then scan each part, starting from the sum of the parts before it.
 
-    Each block adds up the sums before its part by itself, 4 numbers for a work-item at most: that
-    takes less time than a launch for it. CuPy's running sum compiles two kernels at its first use
-    in a process.
+    Each block itself adds up the sums before its part, at most 4 numbers per work-item, which takes
+    less time than another launch. CuPy's running sum would compile two kernels at its first use in
+    a process.
     """
     m, index = int(lengths.size), indptr.dtype
     parts = 1 if m <= ALONE else min(PARTS, m // PART)
@@ -42,7 +42,7 @@ def scan_pointers(executor: GpuExecutor, lengths: Array, indptr: Array) -> None:
     def step(kernel: SimtKernel, blocks: int, *given: LaunchOperand) -> None:
         executor.launch_simt(kernel, blocks, given, np.float32, index)
 
-    totals = None  # the first part does not ask for sums of others
+    totals = None  # the first part needs no other sums
     if parts > 1:
         totals = executor.allocate((parts,), index)
         step(simt.scan_block_totals, parts, m, lengths, totals)
@@ -50,7 +50,7 @@ def scan_pointers(executor: GpuExecutor, lengths: Array, indptr: Array) -> None:
 
 
 def running_sum(executor: GpuExecutor, numbers: Array) -> Array:
-    """Return the sums of all integers before each, and of all."""
+    """Return the sum of all integers before each one, and the total."""
     sums = executor.allocate((int(numbers.size) + 1,), numbers.dtype)
     scan_pointers(executor, numbers, sums)
     return sums

@@ -1,4 +1,4 @@
-"""Memory that launches need for a moment."""
+"""Temporary memory for launches."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Scratch:
-    """Memory for partial sums, which one launch after the other on a stream may use."""
+    """Memory for partial sums, shared by consecutive launches on a stream."""
 
     def __init__(self) -> None:
         self.buffer: Array | None = None
@@ -26,7 +26,7 @@ class Scratch:
         return buffer.data.ptr, counter.data.ptr
 
     def _grown(self, nbytes: int, counters: int) -> tuple[Array, Array]:
-        """Allocate the part that is too small, and return both."""
+        """Reallocate the parts that are too small, and return both."""
         import cupy
 
         if self.counter is None or self.counter.size < counters:

@@ -1,10 +1,10 @@
-"""Products of sparse matrices on GPUs, a row at a time.
+"""Products of sparse matrices on GPUs, one row at a time.
 
-A symbolic phase counts the columns of each row, a numeric one adds up values at their sorted
-columns. Rows are assigned by their size first: rows that fit into shared memory to groups of 8, 32
-and 128 lanes with hash tables, long ones to blocks (``long_rows``). Sums are in the order of the
-left row: results do not depend on how rows were assigned. There is no memory but that of the result
-and of lists of rows.
+A symbolic phase counts the columns of each row, and a numeric phase sums values at their sorted
+columns. Rows are grouped by size first: rows that fit into shared memory go to groups of 8, 32 and
+128 lanes with hash tables, long rows go to blocks (``long_rows``). Sums follow the order of the
+left row, so results do not depend on the grouping. The only memory besides the result are lists of
+rows.
 
 Y. Nagasaka, A. Nukada, S. Matsuoka, High-performance and memory-saving sparse general matrix-matrix
 multiplication for NVIDIA Pascal GPU, ICPP 2017, for groups by row size and tables in shared memory.
@@ -33,55 +33,56 @@ if TYPE_CHECKING:
     from ..unified.wrappers import SimtKernel
     from .types import Dtype
 
-#: Columns that a row of the product may have for a group of lanes.
+#: Largest number of columns in a row of the product for a group of lanes.
 LONGEST = simt.PRODUCT_LANES[-1] * simt.PRODUCT_CELLS
 
-#: Products of a row that groups of each size count at most: their tables cannot be full. Rows with
-#: more products are long, and rows beyond the last number have several blocks: that is 512 steps of
-#: a block (an estimate; ``wollemi bench suite structure`` measures it).
+#: Largest number of products per row that each size of groups counts, so that tables cannot
+#: overflow. Rows with more products are long. Rows beyond the last number get several blocks: that
+#: is 512 steps of a block (an estimate; ``wollemi bench suite structure`` measures it).
 COUNTED = (*(lanes * simt.PRODUCT_CELLS for lanes in simt.PRODUCT_LANES), 1 << 17)
-#: Columns of a row that they fill in at most. The values of R (A P) at 128^3 took 1.07 milliseconds
-#: up to full tables, 1.21 up to 5/8 of them and 1.92 up to 5/16 (H200, 23 November).
+#: Largest number of columns per row that each size fills in. The values of R (A P) at 128^3 took
+#: 1.07 milliseconds with up to full tables, 1.21 up to 5/8 full and 1.92 up to 5/16 (H200, 23
+#: November).
 FILLED = (*(limit * 7 // 8 for limit in COUNTED[:2]), LONGEST, 1 << 14)
 
-#: Products that each lane has of a row at most, if more lanes may have it: rows of the coarse
-#: matrix of an aggressive step have 20 products a column. Milliseconds of ``P.T @ A @ P`` with any
-#: number, 64, 32 and 16 (H100, 25 November): of such steps 2.85, 2.66, 2.42, 2.45 (32^3), 5.7, 5.4,
-#: 4.9, 4.7 (100^3) and 12.4, 3.6, 3.4, 3.3 (27 points, 64^3); of others 2.70, 2.69, 2.77, 2.79
-#: (100^3) and 3.1, 2.8, 2.6, 2.5 (27 points).
+#: Upper bound of products of a row per lane, if more lanes are available: rows of the coarse matrix
+#: of an aggressive step have 20 products per column. Milliseconds of ``P.T @ A @ P`` with no bound,
+#: 64, 32 and 16 (H100, 25 November): for such steps 2.85, 2.66, 2.42, 2.45 (32^3), 5.7, 5.4, 4.9,
+#: 4.7 (100^3) and 12.4, 3.6, 3.4, 3.3 (27 points, 64^3); for others 2.70, 2.69, 2.77, 2.79 (100^3)
+#: and 3.1, 2.8, 2.6, 2.5 (27 points).
 OF_LANE = 16
 
-#: How many lists of rows there are: for each size of groups, of long rows, and of giant ones.
+#: Number of lists of rows: one per size of groups, one of long rows, and one of giant rows.
 LISTS = len(COUNTED) + 1
 
-#: Where the numbers are that the host reads: rows by products and by columns, the longest row of
-#: the right factor and of the product.
+#: Positions of the numbers that the host reads: rows by products and by columns, and the longest
+#: row of the right factor and of the product.
 BY_PRODUCTS, BY_COLUMNS, LENGTH, COLUMNS = 0, LISTS, 2 * LISTS, 2 * LISTS + 1
 NUMBERS = COLUMNS + 1
 
 
 class Dealt(NamedTuple):
-    """Rows of a product, by who has them.
+    """The rows of a product, grouped by the size of their workers.
 
     Parameters
     ----------
     counts : list of int
-        How many rows each list has.
+        Number of rows in each list.
     lists : list of Array or None
-        Which rows; None for all of them in their order.
+        The rows of each list; None for all rows in order.
     """
 
     counts: list[int]
     lists: list[Array | None]
 
     def groups(self) -> Iterator[tuple[int, int, Array | None]]:
-        """Yield lanes, how many rows they take, and which."""
+        """Yield, for each group size: the lanes, the number of rows, and the rows."""
         for lanes, count, rows in zip(simt.PRODUCT_LANES, self.counts, self.lists, strict=False):
             if count:
                 yield lanes, count, rows
 
     def long(self, columns: int) -> list[LongRows]:
-        """Return the rows with at most ``columns`` columns that have a block of their own."""
+        """Return the rows with at most ``columns`` columns that blocks process."""
         first = len(simt.PRODUCT_LANES)
         return [
             long_rows.shared(self.counts[at], self.lists[at], columns, giant=at > first)
@@ -95,14 +96,14 @@ _DEALT: Key[tuple[Dealt, int]] = Key("rows by who computes new values of a produ
 
 
 def can_multiply(A: Csr, B: Csr) -> bool:
-    """Return whether a product can be computed here: the rows of ``B`` are sorted."""
+    """Return whether a product can be computed: the rows of ``B`` must be sorted."""
     return A.data.dtype in map(np.dtype, VALUE_DTYPES) and B.has_canonical_format
 
 
 def multiplied(executor: GpuExecutor, A: Csr, B: Csr) -> tuple[Array, Array, Array]:
     """Return indptr, indices and data of a product.
 
-    Indices are wider than the indices of the factors if these cannot count the entries.
+    Its index dtype is wider than the factors' if that cannot count the entries.
     """
     m, dtype, value = A.shape[0], A.indices.dtype, A.data.dtype
     numbers = executor.xp.zeros(NUMBERS, np.int32)
@@ -145,9 +146,9 @@ def multiplied(executor: GpuExecutor, A: Csr, B: Csr) -> tuple[Array, Array, Arr
 
 
 def new_values(executor: GpuExecutor, A: Csr, B: Csr, C: Csr) -> Array:
-    """Return the values of the product with the pattern of ``C``.
+    """Return the values of the product, with the pattern of ``C``.
 
-    The results for the patterns are stored with them: later calls launch kernels alone.
+    Results that depend only on patterns are cached with them: later calls only launch kernels.
     """
     value = C.data.dtype
     longest = B._pattern.get(_LONGEST, lambda: _longest(executor, B))
@@ -163,12 +164,12 @@ def new_values(executor: GpuExecutor, A: Csr, B: Csr, C: Csr) -> Array:
 
 
 def spread(lanes: int, longest: int) -> int:
-    """Return how many lanes of a group read a right row: enough for the longest, or all."""
+    """Return the number of lanes that read a right row: enough for the longest, or all."""
     return min(lanes, 1 << max(longest - 1, 0).bit_length())
 
 
 def find_longest(executor: GpuExecutor, indptr: Array, found: Array) -> None:
-    """Store the length of the longest row, over smaller values."""
+    """Store the length of the longest row, if it exceeds the stored value."""
     m = int(indptr.size) - 1
     blocks = min(launch.row_blocks(m, simt.longest_row.block), 8 * executor.device.multiprocessors)
     given = (m, indptr, found)
@@ -182,9 +183,9 @@ def _longest(executor: GpuExecutor, matrix: Csr) -> int:
 
 
 def _pointers(executor: GpuExecutor, lengths: Array, most: int) -> Array | None:
-    """Return where rows begin that have ``most`` entries together, or fewer.
+    """Return row pointers for rows with at most ``most`` entries in total.
 
-    None if their dtype cannot count them.
+    Return None if their dtype cannot count the entries.
     """
     dtype = lengths.dtype
     indptr = executor.allocate((int(lengths.size) + 1,), index_dtype(most, dtype))
@@ -196,13 +197,13 @@ def _pointers(executor: GpuExecutor, lengths: Array, most: int) -> Array | None:
 
 
 def _widened(matrix: Csr) -> Csr:
-    """Return a matrix with indices of 64 bits, of which it is known that rows are sorted."""
+    """Return a matrix with 64-bit indices; its rows are known to be sorted."""
     wide = (array.astype(np.int64) for array in (matrix.indices, matrix.indptr))
     return Csr._from_arrays(matrix.executor, matrix.shape, matrix.data, *wide)
 
 
 def _dealt_rows(executor: GpuExecutor, A: Csr, B: Csr, C: Csr) -> tuple[Dealt, int]:
-    """Return the rows of a known product by who has them, and its longest row."""
+    """Return the grouped rows of a known product, and its longest row."""
     m, dtype = C.shape[0], C.indptr.dtype
     numbers = executor.xp.zeros(NUMBERS, np.int32)
     rows, terms = (executor.allocate((size,), dtype) for size in (LISTS * m, m))
@@ -211,7 +212,7 @@ def _dealt_rows(executor: GpuExecutor, A: Csr, B: Csr, C: Csr) -> tuple[Dealt, i
     _deal_by_columns(executor, C.indptr, terms, rows, numbers[BY_COLUMNS:])
     found = executor.to_host(numbers)
     dealt = _dealt(found[BY_COLUMNS:], rows, m)
-    # Copies, so that the stored lists have no more than m rows in all.
+    # Copies, so that the cached lists have no more than m rows in total.
     kept = [None if one is None else executor.copy(one) for one in dealt.lists]
     return Dealt(dealt.counts, kept), int(found[COLUMNS])
 
@@ -219,7 +220,7 @@ def _dealt_rows(executor: GpuExecutor, A: Csr, B: Csr, C: Csr) -> tuple[Dealt, i
 def _deal_by_products(
     executor: GpuExecutor, A: Csr, B: Csr, terms: Array, rows: Array, counts: Array
 ) -> None:
-    """Store how many products each row has, and which rows are counted by whom."""
+    """Store the number of products per row, and group rows for counting."""
     mean = -(-B.nnz // max(B.shape[0], 1))
     pattern = (A.indptr, A.indices, B.indptr)
     _deal(executor, pattern, (*COUNTED, 0, 0, mean), terms, rows, counts, 0)
@@ -228,7 +229,7 @@ def _deal_by_products(
 def _deal_by_columns(
     executor: GpuExecutor, indptr: Array, terms: Array, rows: Array, counts: Array
 ) -> None:
-    """Store which rows are filled in by whom, where ``indptr`` is that of the product."""
+    """Group rows for filling in; ``indptr`` belongs to the product."""
     most = (lanes * OF_LANE for lanes in simt.PRODUCT_LANES[:2])
     _deal(executor, (indptr, None, None), (*FILLED, *most, 0), terms, rows, counts, 1)
 

@@ -1,10 +1,10 @@
-"""Work on the structure of matrices: radix sorts, sorts of short rows, CuPy's stable sorts of long.
+"""Operations on the structure of matrices: radix sorts, sorts of short rows, stable sorts of long.
 
-Products are computed by ``sparse_products``, after the rows of the right factor were sorted: the
-order is kept with its pattern, and does not change the order of sums. Where the right factor has
-duplicates, all terms are expanded, sorted and added up in this order instead. So products repeat
-bit for bit and have no limit of dtype or index width; cuSPARSE, through CuPy, has neither int64
-indices nor a fixed order.
+``sparse_products`` computes products after sorting the rows of the right factor; the order is
+cached with its pattern and does not change the order of sums. If the right factor has duplicates,
+all terms are expanded, sorted and summed in this order instead. Products therefore repeat bit for
+bit, for all dtypes and index widths; cuSPARSE (through CuPy) has neither int64 indices nor a fixed
+order.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from ..unified.wrappers import SimtKernel
     from .types import LaunchOperand
 
-#: Products of entries that are expanded at once: 2^26 take 3 GiB in float64, sorting included.
+#: Products of entries to expand at once: 2^26 take 3 GiB in float64, including sorting.
 EXPANDED = 1 << 26
 
-#: Entries of a row on average from which a whole block sorts each; an estimate. Rows that a block
-#: does not sort are sorted all at once.
+#: From this average number of entries per row on, a whole block sorts each row; an estimate. Rows
+#: that a block cannot sort are sorted all at once.
 OF_BLOCK = 32
 
 
@@ -47,7 +47,7 @@ def rows_of(executor: GpuExecutor, indptr: Array, count: int) -> Array:
 
 
 def pointers(executor: GpuExecutor, row: Array, rows: int, dtype: DTypeLike) -> Array:
-    """Return where each row begins in a sorted array of rows, and where the last one ends."""
+    """Return the row pointers of a sorted array of rows."""
     xp = executor.xp
     return xp.searchsorted(row, xp.arange(rows + 1, dtype=row.dtype)).astype(dtype)
 
@@ -65,7 +65,7 @@ def order_of(executor: GpuExecutor, row: Array, column: Array, columns: int) -> 
 def compress(
     executor: GpuExecutor, row: Array, column: Array, data: Array, columns: int
 ) -> tuple[Array, Array, Array]:
-    """Return rows, columns and values with the entries of each position added up in their order."""
+    """Return rows, columns and values with duplicate entries summed in order."""
     xp = executor.xp
     if row.size == 0:
         return row.astype(np.int64), column, data
@@ -92,7 +92,7 @@ def compressed(
     parts: list[tuple[Array, Array, Array]],
     *wide: np.dtype[Any],
 ) -> tuple[Array, Array, Array]:
-    """Return indptr, indices, data of compressed entries that come in parts, by rows."""
+    """Return indptr, indices and data of compressed entries that are given in parts, by rows."""
     xp = executor.xp
     row, column, data = (xp.concatenate(arrays) for arrays in zip(*parts, strict=True))
     dtype = index_dtype(max(int(data.size), *shape), *wide)
@@ -100,7 +100,7 @@ def compressed(
 
 
 def sorting_lanes(longest: int, rows: int, entries: int) -> int | None:
-    """Return how many lanes sort a row together, or None if the longest has too many entries.
+    """Return the number of lanes that sort a row together; None if the longest is too long.
 
     Examples
     --------
@@ -118,16 +118,16 @@ def sorting_lanes(longest: int, rows: int, entries: int) -> int | None:
 
 
 class Buckets(NamedTuple):
-    """Where entries with each key belong.
+    """Buckets of entries with equal keys.
 
     Attributes
     ----------
     indptr : array
-        The first index of each key after a sort by it.
+        The first position of each key after sorting.
     places : array of int32
-        How many of an entry's key were counted before it, in any order.
+        For each entry, the number of entries with its key that were counted before it (any order).
     lanes : int or None
-        How many sort the entries of one key; None if there are too many.
+        Lanes that sort the entries of one key; None if there are too many entries.
     """
 
     indptr: Array
@@ -136,9 +136,9 @@ class Buckets(NamedTuple):
 
 
 def bucketed(executor: GpuExecutor, keys: Array, buckets: int, dtype: DTypeLike) -> Buckets:
-    """Count the entries with each key."""
+    """Count the entries of each key."""
     count = int(keys.size)
-    counts = executor.zeros((buckets + 1,), np.int32)  # and the longest at the end
+    counts = executor.zeros((buckets + 1,), np.int32)  # the longest is stored at the end
     places = executor.allocate((count,), np.int32)
     if count:
         _by_index(executor, simt.count_with_places, count, dtype, keys, counts, places)
@@ -162,9 +162,9 @@ def sorted_places(
     Parameters
     ----------
     lanes : int
-        How many sort the entries of one key.
+        Lanes that sort the entries of one key.
     place : callable
-        Stores both numbers of each entry into an array, each at its position.
+        Stores both numbers of each entry in an array, at the entry's position.
     """
     numbers, order = (executor.allocate((count,), dtype) for _ in range(2))
     if count:
@@ -179,8 +179,8 @@ def sorted_places(
 def _by_index(
     executor: GpuExecutor, kernel: SimtKernel, items: int, dtype: DTypeLike, *given: LaunchOperand
 ) -> None:
-    """Launch a kernel for ``items`` items; the number is its first argument."""
-    value = np.float32  # of which these kernels have none
+    """Launch a kernel for ``items`` items; their number is its first argument."""
+    value = np.float32  # these kernels do not use values
     blocks = launch.row_blocks(items, kernel.block)
     executor.launch_simt(kernel, blocks, (items, *given), value, dtype)
 
@@ -194,18 +194,18 @@ def _by_rows(
     *given: LaunchOperand,
     **constants: int,
 ) -> None:
-    """Launch a kernel in which a group of lanes shares each row."""
+    """Launch a kernel with a group of lanes per row."""
     blocks = launch.row_blocks(rows, kernel.block // lanes)
     executor.launch_simt(kernel, blocks, (rows, *given), np.float32, dtype, **constants)
 
 
-#: Lanes that share a row where entries are put into their columns; the same in ``transpose.hpp``.
+#: Lanes per row for placing entries into columns; the same in ``transpose.hpp``.
 PLACING_LANES = 4
 
 
 @kernel(operations.coo_to_csr)
 def coo_to_csr(executor: GpuExecutor, A: Coo) -> tuple[Array, Array, Array]:
-    """Sort entries by row: by passes if they are many, else each short row by itself."""
+    """Sort entries by row: by radix passes if many, else each short row separately."""
     entries = radix.KeyedEntries(A.row, A.shape[0], A.col, None, A.shape[1], A.data)
     if radix.pays(entries):
         made = radix.sorted_by_key(executor, entries)
@@ -225,7 +225,7 @@ def coo_to_csr(executor: GpuExecutor, A: Coo) -> tuple[Array, Array, Array]:
 
 @kernel(operations.csr_sort)
 def csr_sort(executor: GpuExecutor, A: Csr) -> tuple[Array, Array, Array]:
-    """Order the entries of each row by column, then where they were; all of them if one is long."""
+    """Sort each row by column, then position; sort all entries at once if a row is long."""
     dtype = A.indices.dtype
     longest = executor.xp.zeros(1, np.int32)
     sparse_products.find_longest(executor, A.indptr, longest)
@@ -242,7 +242,7 @@ def csr_sort(executor: GpuExecutor, A: Csr) -> tuple[Array, Array, Array]:
 
 @kernel(operations.csr_sum_duplicates)
 def csr_sum_duplicates(executor: GpuExecutor, A: Csr) -> tuple[Array, Array, Array]:
-    """Make one entry of each position; a sum that is 0 stays."""
+    """Sum duplicate entries; a sum of 0 is kept."""
     row = rows_of(executor, A.indptr, A.nnz)
     part = compress(executor, row, A.indices, A.data, A.shape[1])
     return compressed(executor, A.shape, [part], A.indices.dtype)
@@ -250,7 +250,7 @@ def csr_sum_duplicates(executor: GpuExecutor, A: Csr) -> tuple[Array, Array, Arr
 
 @kernel(operations.csr_transpose)
 def csr_transpose(executor: GpuExecutor, A: Csr) -> tuple[Array, Array, Array, Array]:
-    """Sort entries by column: by passes if they are many, else each short column by itself."""
+    """Sort entries by column: by radix passes if many, else each short column separately."""
     dtype, (m, n) = A.indices.dtype, A.shape
     entries = radix.KeyedEntries(A.indices, n, None, A.indptr, m, A.data)
     if radix.pays(entries):
@@ -272,7 +272,7 @@ def csr_transpose(executor: GpuExecutor, A: Csr) -> tuple[Array, Array, Array, A
 
 @kernel(operations.csr_matmul)
 def csr_matmul(executor: GpuExecutor, A: Csr, B: Csr) -> tuple[Array, Array, Array]:
-    """Give each row a group of lanes or a block; expand and sort terms if B has duplicates."""
+    """Assign a group of lanes or a block to each row; expand and sort terms if B has duplicates."""
     B = B.sort()
     if sparse_products.can_multiply(A, B):
         return sparse_products.multiplied(executor, A, B)
@@ -280,13 +280,13 @@ def csr_matmul(executor: GpuExecutor, A: Csr, B: Csr) -> tuple[Array, Array, Arr
 
 
 def expanded(executor: GpuExecutor, A: Csr, B: Csr) -> tuple[Array, Array, Array]:
-    """Let every entry (i, p) of A meet the entries of row p of B, some rows of A at a time."""
+    """Multiply every entry (i, p) of A by row p of B, some rows of A at a time."""
     xp = executor.xp
     shape = (A.shape[0], B.shape[1])
     begin = B.indptr[A.indices].astype(np.int64)
     length = B.indptr[A.indices + 1].astype(np.int64) - begin
     ends = xp.cumsum(length)
-    # How many products are made before each row of A.
+    # The number of products before each row of A.
     before = xp.concatenate([xp.zeros(1, np.int64), ends])[A.indptr]
     row = rows_of(executor, A.indptr, A.nnz)
     parts = []
@@ -302,7 +302,7 @@ def expanded(executor: GpuExecutor, A: Csr, B: Csr) -> tuple[Array, Array, Array
 
 @kernel(operations.csr_matmul_values)
 def csr_matmul_values(executor: GpuExecutor, A: Csr, B: Csr, C: Csr) -> tuple[Array]:
-    """Add the terms up at their positions, which are searched in the rows of C."""
+    """Sum the terms at their positions, which are searched in the rows of C."""
     B = B.sort()
     if not (B.has_canonical_format and C.has_canonical_format):
         return (expanded(executor, A, B)[2],)
@@ -310,12 +310,12 @@ def csr_matmul_values(executor: GpuExecutor, A: Csr, B: Csr, C: Csr) -> tuple[Ar
 
 
 def chunks(before: np.ndarray[Any, Any], most: int = EXPANDED) -> list[tuple[int, int]]:
-    """Return ranges of rows that make at most ``most`` products each, or are a single row.
+    """Return ranges of rows with at most ``most`` products each, or single rows.
 
     Parameters
     ----------
     before : array, shape (m + 1,)
-        Products that are made before each row, and all.
+        The number of products before each row, and the total.
     """
     rows = before.size - 1
     ranges, first = [], 0
@@ -349,7 +349,7 @@ def _expanded(
 def csr_add(
     executor: GpuExecutor, A: Csr, B: Csr, alpha: complex, beta: complex
 ) -> tuple[Array, Array, Array]:
-    """Merge sorted rows; else take the entries of both, and add up entries of one position."""
+    """Merge sorted rows; otherwise concatenate the entries of both and sum duplicates."""
     made = merged_rows.total(executor, A, B, alpha, beta) if merged_rows.can_add(A, B) else None
     if made is not None:
         return made

@@ -1,4 +1,4 @@
-"""The tables in which kernels and algorithms register that all GPUs share which CuPy knows."""
+"""The kernel and algorithm tables shared by all GPUs that CuPy supports."""
 
 from ...core.algorithm import AlgorithmTable
 from ...core.operation import KernelTable

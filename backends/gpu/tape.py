@@ -1,11 +1,11 @@
-"""The operations of an iteration as a list, with the ones that can share a kernel.
+"""List the operations of an iteration, and group the ones that can share a kernel.
 
-Two things are looked for. A product followed by an operation on the rows of its result goes into
-one kernel, which saves reading the result. And an iteration of nothing but products and such
-operations, for one vector, goes into one persistent kernel with barriers between its blocks (see
+Two cases are detected. A product followed by an operation on the rows of its result becomes one
+kernel, which saves reading the result. An iteration that consists only of products and such
+operations, for one vector, becomes one persistent kernel with barriers between its blocks (see
 :mod:`wollemi.backends.cuda.loop`).
 
-Everything here is about operations and addresses: it needs no GPU.
+The analysis uses only operations and addresses; it needs no GPU.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from ..simt.operands import address, is_contiguous, is_rowwise, is_vector
 
 @dataclass(frozen=True)
 class TapeStep:
-    """Operations that share a kernel: a product, an operation on rows, or one after the other.
+    """Operations that share a kernel: a product, an operation on rows, or both in this order.
 
     Attributes
     ----------
     push : tuple or None
-        ``halo.push`` of the vector that the product gathers from, and its arguments.
+        ``halo.push`` of the vector from which the product gathers, and its arguments.
     product : tuple or None
         ``csr.spmv`` and its arguments.
     rows : tuple or None
         A map operation and its arguments.
     other : tuple or None
-        Any other operation and its arguments, alone.
+        Any other operation and its arguments, in a separate kernel.
     """
 
     product: Call | None = None
@@ -53,22 +53,22 @@ class TapeStep:
 
     @property
     def gathers(self) -> int | None:
-        """The address of the vector that the product gathers from."""
+        """The address of the vector from which the product gathers."""
         return None if self.spmv is None else address(self.spmv.x)
 
     @property
     def writes(self) -> set[int]:
-        """The addresses of the vectors that are written."""
+        """The addresses of written vectors."""
         return {a for call in self.calls for a in written_vectors(call)}
 
     @property
     def has_sum(self) -> bool:
-        """Whether the rows' operation adds up something, which all blocks must wait for."""
+        """Whether the operation on rows has a sum, which all blocks must wait for."""
         return self.rows is not None and bool(self.rows.operation.sums)
 
 
 def steps_of(program: Sequence[Call]) -> list[TapeStep]:
-    """Return the operations of a program grouped into kernels of a graph."""
+    """Group the operations of a program into the kernels of a graph."""
     return list(_steps(program))
 
 
@@ -91,7 +91,7 @@ def _steps(calls: Sequence[Call]) -> Iterator[TapeStep]:
 
 
 def written_vectors(call: Call) -> set[int]:
-    """Return the addresses of written vectors with an element a row."""
+    """Return the addresses of written vectors with one element per row."""
     operation, arguments = call
     if operation is products.csr_spmv:
         return {address(SpmvCall(*arguments).y)}
@@ -105,10 +105,10 @@ def written_vectors(call: Call) -> set[int]:
 
 
 def may_follow(product: Call, rows: Call) -> bool:
-    """Return whether an operation can be evaluated at a row right after the row's product.
+    """Return whether an operation can process a row right after the row's product.
 
-    It works on the same rows of one vector, and does not write the vector that the product gathers
-    from.
+    It must work on the same rows of one vector, and must not write the vector from which the
+    product gathers.
     """
     operation, arguments = rows
     operands = SpmvCall(*product.arguments)

@@ -1,4 +1,4 @@
-"""Substitution on a GPU: narrow levels by one block, runs of wide ones by all multiprocessors."""
+"""Triangular substitution on a GPU: one block, or one per multiprocessor for wide levels."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from .base import GpuExecutor
 from .table import kernel
 
 _RULES = TriangleRules(
-    level_rows=512,  # two for each work-item of a block, about the time of a launch
-    joined_rows=1 << 16,  # above, a launch is a small part of a level's time
+    level_rows=512,  # two per work-item of a block, about the time of a launch
+    joined_rows=1 << 16,  # above, a launch takes a small part of a level's time
 )
 
 
@@ -34,11 +34,10 @@ def substitute(
     upper: int,
     x: Array,
 ) -> None:
-    """Launch one block, or, for levels that are wide on average, one a multiprocessor.
+    """Launch one block or, if levels are wide on average, one block per multiprocessor.
 
-    The work-items of one block wait for one another after each level. With many blocks, a wave
-    waits for the waves that have rows of the previous level. That takes less than a launch for each
-    level.
+    The work-items of a single block synchronize after each level. With several blocks, a wave waits
+    for the waves with rows of the previous level, which takes less time than a launch per level.
     """
     levels, k = int(bounds.shape[0]) - 1, int(x.shape[1])
     if levels < 1 or k == 0:

@@ -1,4 +1,4 @@
-"""Types of the objects of CuPy and of launches, for annotations: CuPy itself has none."""
+"""Types of CuPy's objects and of launches for annotations, because CuPy has no types."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ if TYPE_CHECKING:
     from ...core.status import Status
     from .arguments import At
 
-#: A dtype, or the class of its scalars.
+#: A dtype, or its scalar class.
 Dtype: TypeAlias = np.dtype[Any] | type[np.generic]
 
-#: A flat argument of a kernel: a number, or an address.
+#: A flattened kernel argument: a number or an address.
 KernelArgument: TypeAlias = int | float | np.generic
 
-#: An operand of a launch before it is flat; None and addresses stand for arrays.
+#: A launch operand before flattening; None and addresses stand for arrays.
 LaunchOperand: TypeAlias = "Array | At | LinOp | Status | complex | np.generic | None"
 
 
 class StreamHandle(Protocol):
-    """A stream of CuPy."""
+    """A CuPy stream."""
 
     @property
     def ptr(self) -> int:
         """The address of the driver's stream."""
 
     def begin_capture(self) -> None:
-        """Record the work that is submitted instead of running it."""
+        """Record submitted work instead of running it."""
 
     def end_capture(self) -> object:
         """Return the recorded graph."""
@@ -50,11 +50,11 @@ class LoadedKernel(Protocol):
         cooperative: bool = False,
         /,
     ) -> None:
-        """Launch it, on the current stream if none is given."""
+        """Launch the kernel, on the current stream if none is given."""
 
 
 class DriverKernel(LoadedKernel, Protocol):
-    """A kernel as CuPy returns it."""
+    """A kernel in CuPy's form."""
 
     @property
     def ptr(self) -> int:
@@ -62,10 +62,10 @@ class DriverKernel(LoadedKernel, Protocol):
 
 
 class DeviceHandle(Protocol):
-    """A device of CuPy."""
+    """A CuPy device."""
 
     def __enter__(self) -> object:
-        """Make it the current device."""
+        """Make the device current."""
 
     def __exit__(self, *reason: object) -> None:
-        """Make the device before it current again."""
+        """Restore the previously current device."""

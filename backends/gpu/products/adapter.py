@@ -1,4 +1,4 @@
-"""A GPU as the algorithms for products of matrices see it: operands, scratch memory, launches."""
+"""The interface of a GPU for product algorithms: operands, scratch memory, launches."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ if TYPE_CHECKING:
 
 _PIECES: Key[ml_choice.Pieces] = Key("pieces of rows")
 
-#: The largest index of each width in bytes.
+#: The largest index, by the index width in bytes.
 _LARGEST = {4: 2**31 - 1, 8: 2**63 - 1}
 
 
 class Adapter(ABC):
-    """A device as the functions here see it.
+    """A device, as the product algorithms see it.
 
     Parameters
     ----------
     executor : Executor
-        Of the arrays.
+        The executor of the arrays.
 
     Attributes
     ----------
     copies : list of array
-        The copies made for the launches of a call, kept until they are made.
+        Copies made for the launches of a call, kept alive until these are submitted.
     made : list of array
         Other memory for the launches of a call, between one kernel and the next.
     """
@@ -53,24 +53,24 @@ class Adapter(ABC):
     @property
     @abstractmethod
     def wave(self) -> int:
-        """Lanes of a wave."""
+        """Lanes per wave."""
 
     @property
     @abstractmethod
     def waves(self) -> int:
-        """How many waves the device holds."""
+        """Return the number of waves that the device can hold."""
 
     @abstractmethod
     def address(self, array: Array) -> int:
-        """Return where an array begins."""
+        """Return the address of an array."""
 
     @abstractmethod
     def scratch(self, nbytes: int) -> int:
-        """Return the address of memory that the launches of one call may use."""
+        """Return the address of scratch memory for the launches of one call."""
 
     @abstractmethod
     def cut(self, indptr: Array, piece: int, *, sampled: bool) -> ml_choice.Pieces:
-        """Return :func:`.choice.cut_rows` with arrays of the device."""
+        """Return the result of :func:`.choice.cut_rows` as arrays of the device."""
 
     @abstractmethod
     def launch(
@@ -82,10 +82,10 @@ class Adapter(ABC):
         index: DTypeLike,
         **constants: int,
     ) -> None:
-        """Launch a kernel on a number of work-items."""
+        """Launch a kernel for a number of work-items."""
 
     def pieces(self, A: Csr, piece: int, *, sampled: bool) -> ml_choice.Pieces:
-        """Return the row segments of waves, once for a pattern; whole rows if ``piece`` is 0."""
+        """Return the row segments for waves, made once per pattern; whole rows for ``piece`` 0."""
         if not piece:
             return ml_choice.Pieces(A.shape[0], A.indptr)
         return A._pattern.get(
@@ -93,14 +93,14 @@ class Adapter(ABC):
         )
 
     def read(self, array: Array, index: np.dtype[Any]) -> AddressedOperand:
-        """Return an operand with a row stride that fits the index type."""
+        """Return an operand with a row stride that fits into the index type."""
         made = self.operand(array)
         if abs(made.rows) > _LARGEST[index.itemsize]:
             made = self.operand(self._copied(array))
         return made
 
     def allocate(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-        """Return an array that kernels of this call write and read."""
+        """Return an array for data between kernels of this call."""
         self.made.append(self.executor.allocate(shape, dtype))
         return self.made[-1]
 
@@ -109,7 +109,7 @@ class Adapter(ABC):
         return self.copies[-1]
 
     def operand(self, array: Array | None) -> AddressedOperand:
-        """Return a batch ``(b, rows, columns)`` with adjacent columns."""
+        """Return a batch ``(b, rows, columns)`` with contiguous columns."""
         if array is None:
             return NOTHING
         blocks, rows, columns = array.shape
@@ -121,7 +121,7 @@ class Adapter(ABC):
         )
 
     def weights(self, values: Array | None) -> tuple[Array | None, int]:
-        """Return values of entries as neighbours, and the distance of blocks."""
+        """Return contiguous values of entries, and the stride of blocks."""
         if values is None:
             return None, 0
         blocks, count = values.shape
@@ -131,14 +131,14 @@ class Adapter(ABC):
         return values, int(values.strides[0] // item) if blocks > 1 else 0
 
     def of_rows(self, numbers: Array | None) -> tuple[Array | None, int]:
-        """Return numbers of rows, which are neighbours, and the distance of blocks."""
+        """Return contiguous numbers of rows, and the stride of blocks."""
         if numbers is None:
             return None, 0
         blocks = numbers.shape[0]
         return numbers, int(numbers.strides[0] // numbers.dtype.itemsize) if blocks > 1 else 0
 
     def of_entries(self, results: Array | None) -> tuple[Array | None, int]:
-        """Return results of entries, which are neighbours, and the distance of blocks."""
+        """Return the array for contiguous results of entries, and the stride of blocks."""
         return self.of_rows(results)
 
     def lines(self, count: int, dtype: np.dtype[Any]) -> int:
@@ -147,16 +147,16 @@ class Adapter(ABC):
 
 
 class AddressedOperand(NamedTuple):
-    """A batch of matrices by address; distances of rows and blocks are in elements."""
+    """A batch of matrices by address; strides of rows and blocks are in elements."""
 
     address: int
     rows: int
     blocks: int
 
     def places(self, itemsize: int) -> tuple[int, ...]:
-        """Return the bytes that a vector's address is made of."""
+        """Return the byte offsets that determine the alignment of vectors."""
         return self.address, self.rows * itemsize, self.blocks * itemsize
 
 
-#: In place of an operand that is not given, or a result that is not asked for.
+#: Placeholder for an absent operand, or for a result that is not requested.
 NOTHING = AddressedOperand(0, 0, 0)

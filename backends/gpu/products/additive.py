@@ -1,4 +1,4 @@
-"""Attention with scores that are sums of two numbers, and its gradients: a pass over rows each."""
+"""Attention with additive scores, and its gradients, in one pass over the rows each."""
 
 from __future__ import annotations
 
@@ -31,27 +31,27 @@ def launch(
     numbers: int,
     **constants: int,
 ) -> None:
-    """Launch a kernel that goes over the entries of each row for all heads at a time.
+    """Launch a kernel that processes the entries of each row for several heads at a time.
 
     Parameters
     ----------
     on : CupyAdapter
-        The device.
+        The adapter of the device.
     kernel, join : SimtKernel
-        The kernels over rows and row segments, and the kernel that adds up the segments.
+        The kernels over rows and row segments, and the kernel that sums the segments.
     A : Csr
         The pattern of the pass.
     heads : int
-        How many there are.
+        Number of heads.
     given, made : tuple of array, shape (b, m or n, w or h), or None
-        The operands, in the order of the kernel. Rows with the most columns are loaded and stored
-        in vectors.
+        The operands and results, in the kernel's order. Rows with the most columns are loaded and
+        stored as vectors.
     slope : float
-        Of the leaky ReLU.
+        Slope of the leaky ReLU for negative scores.
     numbers : int
-        How many numbers of each head a piece has, besides two sums.
+        Numbers per head that a piece stores, besides two sums.
     **constants
-        Further ones of both kernels.
+        Additional constants of both kernels.
     """
     facts = facts_of(A, int(given[2].shape[2]), given[2].dtype)
     batch, _, k = given[2].shape
@@ -102,7 +102,7 @@ def csr_additive_attention(
     shares: Array | None,
     slope: float,
 ) -> None:
-    """Give waves the rows, with all heads of a row at once."""
+    """Assign rows to waves, with all heads of a row at once."""
     if not E.size:
         return
     made = (E, positive, log_totals, shares)
@@ -126,7 +126,7 @@ def csr_additive_attention_backward(
     of_D: Array,
     slope: float,
 ) -> None:
-    """Go over the columns as rows of the transpose, then add up over the columns of heads."""
+    """Process the columns as rows of the transpose, then sum over the columns of heads."""
     if not D.size:
         return
     on = CupyAdapter(executor)

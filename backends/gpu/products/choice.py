@@ -1,10 +1,11 @@
-"""Which algorithm products of sparse and dense matrices run on GPUs, from the rows of the matrix.
+"""Choose the algorithm of products of sparse and dense matrices on GPUs, from row statistics.
 
-``row-split`` is that of Zubair and Bauinger (2023) with a wave for a row; ``row-segments``
-cuts long rows for it. ``row-team`` gives the waves of a block a
-row, where rows are so few that waves would be idle. Sums have the four of Huang et al. (2021)
-besides, see :mod:`.spmm_kernels`. They reduce in parallel up to 4 columns, and balance entries
-where rows differ. The device has the constants: :class:`..constants.RowProductConstants`.
+``row-split`` is the algorithm of Zubair and Bauinger (2023) with one wave per row, and
+``row-segments`` cuts its long rows. ``row-team`` assigns all waves of a block to a row, for
+matrices with so few rows that waves would be idle. Sums can also use the four algorithms of Huang
+et al. (2021), see :mod:`.spmm_kernels`: they reduce in parallel for up to 4 columns, and balance
+entries if row lengths differ. The constants belong to the device:
+:class:`..constants.RowProductConstants`.
 """
 
 from __future__ import annotations
@@ -24,19 +25,19 @@ if TYPE_CHECKING:
 
 #: Entries that a wave loads at a time, and vectors that a lane has in flight.
 AT_ONCE, IN_FLIGHT = 32, 8
-#: Lanes of a row at most, and bytes of each.
+#: Upper bound of lanes per row, and bytes that each lane loads.
 LANES, VECTOR_BYTES = 32, 16
-#: Terms that a lane adds up in turn: rarely more than the first number, and never more than the
-#: second. In single precision 512 equal ones drift by 1e-5 at most, and 4096 by 6e-5.
+#: Upper bounds of terms that a lane adds up sequentially: a soft limit and a hard limit. In single
+#: precision, 512 equal terms drift by at most 1e-5, and 4096 by at most 6e-5.
 FEW_TERMS, MOST_TERMS = 512, 4096
-#: The kernels of the space that keep the row of every entry.
+#: The kernels of Huang et al. that store the row of every entry.
 SPLIT_BY_ENTRIES = ("eb-sr", "eb-pr")
-#: The kernels for sums that :func:`estimate` is for.
+#: The sum kernels that :func:`estimate` covers.
 BY_ROWS = ("row-split", "row-team", "row-segments")
 
 
 class RowChoice(NamedTuple):
-    """An algorithm, why, and how many entries its pieces of rows have (0: rows are whole)."""
+    """An algorithm, the reason, and the entries per piece of rows (0: rows are whole)."""
 
     kernel: str
     reason: str
@@ -53,22 +54,22 @@ def choose(
     *,
     lean: bool = False,
 ) -> RowChoice:
-    """Return the kernel of ``operation`` on a device that holds ``waves`` waves.
+    """Return the kernel of ``operation`` for a device that holds ``waves`` waves.
 
     Parameters
     ----------
     operation : {"spmm", "sddmm", "fusedmm"}
         The operation.
     statistics : RowStatistics
-        Of the sparse matrix.
+        Statistics of the sparse matrix.
     waves : int
-        That the device holds.
+        Waves that the device can hold.
     columns, itemsize : int
-        Of the dense operand: how many, and the bytes of an element.
+        Columns of the dense operand, and bytes per element.
     rules : RowProductConstants
         The constants of the device.
     lean : bool
-        Whether nothing is to be kept for every entry: its row, where entries are split.
+        Whether to avoid storing a number per entry, such as its row.
 
     Examples
     --------
@@ -109,11 +110,11 @@ def _cut_if_long(
     itemsize: int,
     rules: RowProductConstants,
 ) -> RowChoice:
-    """Return row segments where lanes would add up too many terms in turn.
+    """Return row segments if lanes would add up too many terms sequentially.
 
-    In single precision a sum of equal terms drifts with their number; the sums of segments are
-    added up with their rounding errors. Segments are faster too where the largest teams leave
-    waves idle.
+    In single precision, a sum of equal terms drifts with their number; the sums of segments are
+    added with their rounding errors. Segments are also faster if the largest teams leave waves
+    idle.
     """
     if choice.kernel not in ("row-split", "row-team"):
         return choice
@@ -140,7 +141,7 @@ def of_waves(
     columns: int = 128,
     rules: RowProductConstants = ROW_PRODUCTS,
 ) -> RowChoice:
-    """Return whether waves have rows, or segments of at most ``piece`` entries."""
+    """Choose whole rows per wave, or segments of at most ``piece`` entries."""
     fair = statistics.nnz / waves
     long = rules.long * min(1.0, rules.wide_columns / max(columns, 1))
     if statistics.longest <= max(long, rules.fair_shares * fair):
@@ -156,7 +157,7 @@ def of_waves(
 def summed_piece(
     statistics: RowStatistics, columns: int, rules: RowProductConstants = ROW_PRODUCTS
 ) -> int:
-    """Return how many entries of a long row are a piece of it."""
+    """Return the number of entries per piece of a long row."""
     if columns < rules.pieced_columns:
         return rules.summed_piece
     pieces = reversed(rules.summed_pieces.items())
@@ -164,13 +165,13 @@ def summed_piece(
 
 
 def lanes_of(columns: int, itemsize: int) -> int:
-    """Return how many lanes share a row of the dense operand."""
+    """Return the number of lanes per row of the dense operand."""
     vectors = -(-columns * itemsize // VECTOR_BYTES)
     return min(LANES, 1 << max(vectors - 1, 0).bit_length())
 
 
 def tiles_of(columns: int, itemsize: int) -> int:
-    """Return how many tiles of columns there are if a lane has one vector."""
+    """Return the number of column tiles if each lane has one vector."""
     return -(-columns * itemsize // (lanes_of(columns, itemsize) * VECTOR_BYTES))
 
 
@@ -181,10 +182,11 @@ def team_of(
     itemsize: int,
     rules: RowProductConstants = ROW_PRODUCTS,
 ) -> int:
-    """Return how many waves should have a row together: as many as run at once.
+    """Return the number of waves per row: as many as run at once.
 
-    A wave has ``AT_ONCE`` entries at a time, so that more than a row has of these have nothing to
-    do. Half of the waves that a device holds are resident at the 64 registers of these kernels.
+    A wave takes ``AT_ONCE`` entries at a time, so a row needs no more waves than such groups of
+    entries. With the 64 registers of these kernels, half of the waves that a device can hold are
+    resident.
     """
     units = statistics.rows * tiles_of(columns, itemsize)
     resident = waves // 2
@@ -198,7 +200,7 @@ def team_of(
 
 
 def _steps(statistics: RowStatistics, team: int, columns: int, itemsize: int) -> int:
-    """Return how often the waves of the longest row wait for rows of the dense operand."""
+    """Return how often the longest row's waves wait for rows of the dense operand."""
     turns = ceil(statistics.longest / (AT_ONCE * team))
     return turns * ceil(lanes_of(columns, itemsize) / IN_FLIGHT)
 
@@ -210,7 +212,7 @@ def of_few_rows(
     itemsize: int,
     rules: RowProductConstants = ROW_PRODUCTS,
 ) -> RowChoice | None:
-    """Return the kernel for sums where there are fewer rows and tiles than waves."""
+    """Return the sum kernel if there are fewer rows and tiles than waves, else None."""
     units = statistics.rows * tiles_of(columns, itemsize)
     if units > waves // 2:
         return None
@@ -237,7 +239,7 @@ def of_few_rows(
 def is_skewed(
     statistics: RowStatistics, waves: int, rules: RowProductConstants = ROW_PRODUCTS
 ) -> bool:
-    """Return whether a wave would still have the longest row when all others are done."""
+    """Return whether one wave would still process the longest row after all others finish."""
     return statistics.longest > max(rules.long, rules.fair_shares * statistics.nnz / waves)
 
 
@@ -247,7 +249,7 @@ def of_space(
     columns: int,
     rules: RowProductConstants = ROW_PRODUCTS,
 ) -> RowChoice | None:
-    """Return the kernel of Huang et al. for sums, or None for wollemi's own.
+    """Return the kernel of Huang et al. for sums, or None for wollemi's own kernels.
 
     Examples
     --------
@@ -287,7 +289,7 @@ def estimate(
     itemsize: int,
     rules: RowProductConstants = ROW_PRODUCTS,
 ) -> float:
-    """Return how many microseconds sums should take with rows one by one, in teams, or cut.
+    """Return the estimated microseconds of sums, with rows per wave, per team, or cut.
 
     Examples
     --------
@@ -323,21 +325,21 @@ def estimate(
 
 
 class Pieces(NamedTuple):
-    """The list that waves work through; see ``spmm.hpp``. Without one, items are the rows.
+    """The list of work items of waves; see ``spmm.hpp``. Without a list, the items are the rows.
 
     Attributes
     ----------
     items : int
-        How long it is.
+        Length of the list.
     bounds : array, shape (items + 1,)
         The first entry of each item, and the end.
     target : array, shape (items + lines,), or None
-        The row of each item, or -1 - line for a piece of a row that was cut; then, for each line,
-        the row that it is of.
+        The row of each item, or -1 - line for a piece of a cut row. After the items: the row of
+        each line.
     lines : int
-        How many pieces of cut rows there are.
+        Number of pieces of cut rows.
     cut_rows, first_line : array or None
-        The rows that were cut, and the first line of each, and the end.
+        The cut rows, and the first line of each of them, with the end.
     """
 
     items: int
@@ -349,16 +351,16 @@ class Pieces(NamedTuple):
 
 
 def cut_rows(xp: ModuleType, indptr: Array, piece: int, *, sampled: bool) -> Pieces:
-    """Return the list of pieces of up to ``piece`` entries.
+    """Return the list of row pieces of at most ``piece`` entries.
 
     Parameters
     ----------
     xp : module
         NumPy, or a module with its functions for the arrays of a device.
     indptr : array
-        Where rows begin.
+        Row pointers.
     sampled : bool
-        Whether pieces leave nothing to be added up: then rows without entries are left out.
+        Whether pieces leave no sums to add up; rows without entries are then omitted.
     """
     kind = indptr.dtype
     rows = int(indptr.size) - 1

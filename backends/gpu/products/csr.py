@@ -1,4 +1,4 @@
-"""Products of sparse and dense matrices, by the kernels and choices of all GPUs."""
+"""Products of sparse and dense matrices, with the kernels and choices of all GPUs."""
 
 from __future__ import annotations
 
@@ -56,31 +56,31 @@ if TYPE_CHECKING:
 
 
 class CupyAdapter(adapter.Adapter):
-    """A GPU that CuPy knows."""
+    """The adapter of a GPU that CuPy supports."""
 
     executor: GpuExecutor
 
     def __init__(self, executor: GpuExecutor) -> None:
         super().__init__(executor)
-        #: The scratch memory that was asked for.
+        #: The scratch memory requested so far.
         self.scratched: set[Span] = set()
 
     @property
     def wave(self) -> int:
-        """Lanes of a wave."""
+        """Lanes per wave."""
         return self.executor.device.warp
 
     @property
     def waves(self) -> int:
-        """How many waves the device holds."""
+        """Return the number of waves that the device can hold."""
         return self.executor.device.multiprocessors * launch.RESIDENT * launch.BLOCK // self.wave
 
     def address(self, array: Array) -> int:
-        """Return where an array begins."""
+        """Return the address of an array."""
         return int(array.data.ptr)
 
     def scratch(self, nbytes: int) -> int:
-        """Return the address of memory that the launches of one call may use."""
+        """Return the address of scratch memory for the launches of one call."""
         begin = self.executor.scratch(nbytes)[0]
         self.scratched.add(Span(begin, begin + nbytes))
         return begin
@@ -101,7 +101,7 @@ class CupyAdapter(adapter.Adapter):
         index: DTypeLike,
         **constants: int,
     ) -> None:
-        """Launch a kernel on a number of work-items."""
+        """Launch a kernel for a number of work-items."""
         function = self.executor.device.simt_function(
             kernel, ml.value_code(dtype), CODES[np.dtype(index)], **constants
         )
@@ -135,7 +135,7 @@ algorithms.register("fusedmm", FusedmmRowSplit(), FusedmmRowSegments())
 
 
 def select(executor: GpuExecutor, A: Csr, columns: int, dtype: str) -> Selection:
-    """Return an adapter of the executor, and the facts."""
+    """Return an adapter of the executor, and the facts for the choice."""
     return Selection(CupyAdapter(executor), facts_of(A, columns, dtype))
 
 
@@ -144,7 +144,7 @@ for _product in ("spmm", "sddmm", "fusedmm"):
 
 
 def gradients(executor: GpuExecutor, call: GradientCall) -> Repeatable | None:
-    """Let the algorithm that the forward product has compute the gradients."""
+    """Compute the gradients with the algorithm of the forward product."""
     plan = call.A.plan_for("fusedmm", call.dense.shape[2], call.kernel, call.dense.dtype)
     algorithm, state = cast(FusedAlgorithm, plan.algorithm), plan.state
 
@@ -160,30 +160,30 @@ def gradients(executor: GpuExecutor, call: GradientCall) -> Repeatable | None:
 
 @kernel(operations.csr_softmax)
 def csr_softmax(executor: GpuExecutor, A: Csr, S: Array) -> None:
-    """Make weights of the scores of each row."""
+    """Replace scores by the softmax of each row."""
     weigh(CupyAdapter(executor), A, "softmax", S)
 
 
 @kernel(operations.csr_softmax_backward)
 def csr_softmax_backward(executor: GpuExecutor, A: Csr, P: Array, G: Array) -> None:
-    """Turn gradients of weights into gradients of scores."""
+    """Compute the gradients of scores from the gradients of weights."""
     weigh_gradients(CupyAdapter(executor), A, "softmax", P, G)
 
 
 @kernel(operations.csr_spmm_max)
 def csr_spmm_max(executor: GpuExecutor, A: Csr, B: Array, C: Array) -> None:
-    """Take the largest of the rows that a row names."""
+    """Take the largest of the rows of B at a row's columns."""
     by_columns(CupyAdapter(executor), ml.csr_spmm_max, A, B, C)
 
 
 @kernel(operations.csr_spmm_where_equal)
 def csr_spmm_where_equal(executor: GpuExecutor, A: Csr, *operands: Array) -> None:
-    """Add up the gradients where the values equal the value of the row."""
+    """Add up the gradients of the entries with the value of the row's maximum."""
     by_columns(CupyAdapter(executor), ml.csr_spmm_where_equal, A, *operands)
 
 
 def run(executor: GpuExecutor, call: ProductCall) -> Repeatable | None:
-    """Compute a product, or repeat the launches of one of the same layout."""
+    """Compute a product, or repeat the launches of an earlier product of equal layout."""
     if not call.has_output:
         multiply(executor, call)
         return None
@@ -210,7 +210,7 @@ def run(executor: GpuExecutor, call: ProductCall) -> Repeatable | None:
 
 @takes_call(kernel, operations.csr_fusedmm_traced)
 def traced(executor: GpuExecutor, call: TracedCall) -> Repeatable | None:
-    """Let a function of the user's own weigh rows, by a wave for a row or a piece of one."""
+    """Weigh rows by a user-defined function, with one wave per row or per piece of a row."""
     A, columns, name = call.A, int(call.dense.shape[2]), call.kernel
     if not call.has_output:
         return None
@@ -244,7 +244,7 @@ def csr_edge_function(
     F: Array,
     function: str,
 ) -> None:
-    """Run a program for the score of each entry: a wave has a row."""
+    """Run a user-defined program on the score of each entry, with one wave per row."""
     on, (batch, outputs, _) = CupyAdapter(executor), F.shape
     if outputs != len(program_of(function).outputs):
         raise InvalidArgument(f"F: expected one array for each output, got {outputs}")
@@ -275,7 +275,7 @@ for _operation in (operations.csr_fusedmm_backward, operations.csr_fusedmm_softm
 
 
 class Prepares(Protocol):
-    """An object that stores launches by the layout of their operands: a plan."""
+    """An object that stores launches by the layout of their operands, such as a plan."""
 
     prepared: dict[Any, Any]
 
@@ -291,7 +291,7 @@ def again(
 ) -> Repeatable | None:
     """Repeat the launches for arrays of this layout, or compute and record them.
 
-    Only where the layout is new, ``repeats`` tells whether launches are all that ``compute`` does.
+    For a new layout, ``repeats`` returns whether ``compute`` consists only of launches.
     """
     addresses = repeated.addresses_of(arrays)
     layout = repeated.layout_of(arrays, addresses, factors)

@@ -1,7 +1,7 @@
-"""The declarations of the products of sparse and dense matrices, and the shapes of their lanes.
+"""Declare the kernels of products of sparse and dense matrices, and their lane shapes.
 
-A kernel is made for a shape when it is first asked for, a program of its own: there are some
-hundred of them with all dtypes.
+Each shape is compiled at its first use, as a separate program: with all dtypes, there are some
+hundred shapes.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _LIST = "bounds: in I[l], target: in I[l], indices: in I[z], values: in T[z], va
 
 
 def operand(name: str, intent: str = "in") -> str:
-    """Return the declaration of ``b`` blocks with any distance between rows and blocks."""
+    """Return the declaration of ``b`` blocks with any stride of rows and blocks."""
     return f"{name}: {intent} T[l], {name}_ld: i64, {name}_step: i64"
 
 
 def log_totals(intent: str = "out") -> str:
-    """Return the declaration of a number for each row of ``b`` blocks."""
+    """Return the declaration of one number per row of ``b`` blocks."""
     return f"log_totals: {intent} R[l], log_totals_step: i64"
 
 
@@ -37,17 +37,18 @@ csr_spmm = SimtKernel(
     "alpha: T, beta: T, lines: i64, partial: out u8[l]",
     "{L}, {V}, {E}, {A}, {WAVES}, {WHOLE}, {T}, {I}",
     variants=(),
-    # Small blocks leave when their rows are done: R-MAT 1571, blocks of 128 1586, of 256 1677.
+    # Small blocks finish as soon as their rows are done: R-MAT 1571, blocks of 128 1586, of 256
+    # 1677.
     block=64,
-    # 64 registers. 32 columns: 2 % 16.7 and unbounded 19.1, 10 % 65.6 and 73.8; 128 columns: 2 %
-    # 53.7 and 62.8. 48 registers leave four loads in flight: 20.9.
+    # Bound of 64 registers. 32 columns: 2 % 16.7, unbounded 19.1; 10 % 65.6 and 73.8. 128 columns:
+    # 2 % 53.7 and 62.8. 48 registers leave only four loads in flight: 20.9.
     resident=16,
 )
 
 
 @cache
 def team_spmm(waves: int, wave: int) -> SimtKernel:
-    """Return ``csr_spmm`` for blocks of ``waves`` waves, which share a row."""
+    """Return ``csr_spmm`` for blocks of ``waves`` waves that share a row."""
     return replace(csr_spmm, block=waves * wave, resident=csr_spmm.resident * 2 // waves)
 
 
@@ -104,9 +105,9 @@ csr_edge_function = SimtKernel(
 )
 
 
-@cache  # devices know kernels by identity
+@cache  # devices identify kernels by object identity
 def with_function(kernel: SimtKernel, function: str) -> SimtKernel:
-    """Return a kernel with the text of the program of an edge function."""
+    """Return a kernel that includes the program of an edge function."""
     return replace(kernel, text=program_text(function))
 
 
@@ -135,7 +136,7 @@ edge_gradients = SimtKernel(
     variants=(),
 )
 
-#: The arrays of a pattern of an interval of columns in each row.
+#: The arrays of a pattern with one interval of columns per row.
 INTERVALS = "first: in I[l], last: in I[l]"
 _BY_ROWS = "m: i64, k: i64, batch: i64, indptr: in I[l], indices: in I[z]"
 csr_spmm_max = SimtKernel(
@@ -205,38 +206,38 @@ additive_join = SimtKernel(
     variants=(),
 )
 
-#: Kernels that are for float32 and float64 alone.
+#: Kernels that support only float32 and float64.
 WIDE_ONLY = (
     *(csr_additive_attention, additive_attention_join, additive_columns, additive_columns_join),
     additive_join,
 )
 
-#: Edge functions as the kernels' text numbers them.
+#: Codes of edge functions, as in the kernels' text.
 EDGES = {"identity": 0, "sigmoid": 1, "softmax": 2}
 
 #: Bytes that a lane loads at once.
 VECTOR_BYTES = 16
-# Measured on an H200 with float32 and 8192 x 8192, 10 % where not said otherwise; microseconds.
+# Measured on an H200 with float32 and 8192 x 8192, 10 % unless stated otherwise; microseconds.
 
-#: Lanes that share a row of a sum at most. 128 columns, 2 % and 10 %: 32 lanes of one vector 53.7
-#: and 202, 16 of two 55.9 and 201, 8 of four 60.0 and 225. 32 columns: 8 of one 16.7 and 65.6,
-#: 4 of two 22.1 and 75.4.
+#: Upper bound of lanes per row of a sum. 128 columns, 2 % and 10 %: 32 lanes of one vector 53.7 and
+#: 202, 16 of two 55.9 and 201, 8 of four 60.0 and 225. 32 columns: 8 of one 16.7 and 65.6, 4 of two
+#: 22.1 and 75.4.
 MOST_ROW_LANES = 32
-#: Vectors of a lane at most.
+#: Upper bound of vectors per lane.
 MOST_VECTORS = 4
-#: Vectors that a lane has in flight. 128 columns, 10 %: eight 201; from prototypes: four lost 13 to
+#: Vectors that a lane has in flight. 128 columns, 10 %: eight 201; in prototypes, four lost 13 to
 #: 20 %, sixteen 20 %.
 IN_FLIGHT = 8
-#: Vectors that a lane has of a row of a dot product, unless it has one of few. 128 columns, 2 % and
+#: Vectors per lane of a row in dot products, for rows with enough vectors. 128 columns, 2 % and
 #: R-MAT 2^20: 16 lanes of two 59 and 1333, 8 of four 58 and 1370, 32 of one 65 and 1367.
 DOT_VECTORS = 2
-#: Vectors that a lane of sddmm and fusedmm has in flight, so that 40 and 32 waves have registers:
+#: Vectors that a lane of sddmm and fusedmm has in flight, such that 40 and 32 waves have registers:
 #: four 59 and 1333, eight 65 and 1393.
 DOTS_IN_FLIGHT = 4
 
 
 class RowShape(NamedTuple):
-    """How many lanes have a row of a dense operand, and how many vectors each of them."""
+    """Lanes per row of a dense operand, and vectors per lane."""
 
     lanes: int
     vectors: int
@@ -250,7 +251,7 @@ def _power(count: int, most: int) -> int:
 
 
 def row_shape(vectors: int, most_lanes: int = MOST_ROW_LANES) -> RowShape:
-    """Return the shape for sums over rows of ``vectors`` vectors; wider ones are cut into tiles.
+    """Return the shape for sums of rows of ``vectors`` vectors; wider rows are cut into tiles.
 
     Examples
     --------
@@ -262,12 +263,12 @@ def row_shape(vectors: int, most_lanes: int = MOST_ROW_LANES) -> RowShape:
 
 
 def steps_ahead(lanes: int, vectors: int) -> int:
-    """Return how many rows a lane loads its vectors of before it adds the first."""
+    """Return the number of rows that a lane loads before it adds the first one."""
     return min(lanes, max(1, IN_FLIGHT // vectors))
 
 
 def dot_shape(vectors: int) -> RowShape:
-    """Return the shape for dot products of rows of ``vectors`` vectors; longer ones go in strips.
+    """Return the shape for dot products of rows of ``vectors`` vectors; longer rows use strips.
 
     Examples
     --------
@@ -279,16 +280,16 @@ def dot_shape(vectors: int) -> RowShape:
 
 
 def dots_ahead(lanes: int, vectors: int) -> int:
-    """Return how many rows a lane loads its vectors of before it multiplies the first."""
+    """Return the number of rows that a lane loads before it multiplies the first one."""
     return min(lanes, max(1, DOTS_IN_FLIGHT // vectors))
 
 
 def fused_shape(k: int, p: int, *, same: bool) -> tuple[int, int, int]:
-    """Return lanes, vectors of rows that are multiplied, and vectors of rows that are added up.
+    """Return lanes, vectors of the multiplied rows, and vectors of the summed rows.
 
-    Where ``D`` is not ``B``, as many lanes as there are vectors, which leaves registers for rows of
-    both: 128 columns, 2 % and R-MAT 2^20, 32 lanes 120 and 3050, 16 of two vectors 120 and 3170;
-    where it is, 81 and 1800, and 67 and 1730.
+    If ``D`` is not ``B``, there are as many lanes as vectors, which leaves registers for rows of
+    both: 128 columns, 2 % and R-MAT 2^20, 32 lanes 120 and 3050, 16 of two vectors 120 and 3170. If
+    ``D`` is ``B``: 81 and 1800, and 67 and 1730.
     """
     most = max(k, p)
     lanes = dot_shape(most).lanes if same else _power(most, MOST_ROW_LANES)
@@ -300,16 +301,16 @@ def fused_shape(k: int, p: int, *, same: bool) -> tuple[int, int, int]:
 
 
 def elements(itemsize: int, columns: tuple[int, ...], places: tuple[int, ...]) -> int:
-    """Return how many elements a lane loads at once.
+    """Return the number of elements that a lane loads at once.
 
     Parameters
     ----------
     itemsize : int
-        Bytes of an element.
+        Bytes per element.
     columns : tuple of int
-        Of all operands.
+        Columns of all operands.
     places : tuple of int
-        Addresses and distances in bytes of all rows: with each of them a vector may begin.
+        Addresses and strides of all rows in bytes: a vector may begin at each of them.
     """
     each = VECTOR_BYTES // itemsize
     whole = all(place % VECTOR_BYTES == 0 for place in places)
@@ -317,12 +318,12 @@ def elements(itemsize: int, columns: tuple[int, ...], places: tuple[int, ...]) -
 
 
 def samples(wave: int) -> Iterator[tuple[SimtKernel, dict[str, int]]]:
-    """Yield kernels with constants that every kind of code occurs in, for compilers to see.
+    """Yield kernels with constants that cover all code paths, to test compilers.
 
     Parameters
     ----------
     wave : int
-        Lanes of a wave.
+        Lanes per wave.
     """
     for lanes, vectors, each, waves, whole in (
         (1, 1, 1, 1, 0),
@@ -365,18 +366,18 @@ def samples(wave: int) -> Iterator[tuple[SimtKernel, dict[str, int]]]:
 
 
 def sample_variants(kernel: SimtKernel, value: str, constants: dict[str, int]) -> dict[str, int]:
-    """Return the constants of a sample for values of a dtype: E = 0 is a whole vector."""
+    """Return the constants of a sample for values of a dtype; E = 0 stands for a whole vector."""
     if constants.get("E", 1):
         return constants
     return constants | {"E": VECTOR_BYTES // item_bytes(value)}
 
 
 def item_bytes(value: str) -> int:
-    """Return the bytes of a value by the code of its dtype."""
+    """Return the size in bytes of a value with the given dtype code."""
     return int(value[1:])
 
 
 @cache
 def value_code(dtype: np.dtype[Any]) -> str:
-    """Return the code of a value dtype, 16-bit ones included."""
+    """Return the code of a value dtype, including 16-bit dtypes."""
     return "b2" if dtype.name == "bfloat16" else str(dtype.str[1:])

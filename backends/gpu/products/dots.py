@@ -1,4 +1,4 @@
-"""Compile-time settings of kernels of dot products: shapes of lanes, known facts, registers."""
+"""Compile-time settings of dot product kernels: lane shapes, known facts, registers."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 def known_of_rows(whole: bool, blocks: int, width: int, *operands: AddressedOperand) -> int:
-    """Return the facts compiled into kernels of dots, as ``dots.hpp`` numbers them.
+    """Return the facts compiled into dot product kernels, numbered as in ``dots.hpp``.
 
     Parameters
     ----------
     whole : bool
-        Whether rows are as long as the lanes hold.
+        Whether rows exactly fill the lanes.
     blocks : int
-        How many there are, and tiles of columns.
+        The number of blocks times the number of column tiles.
     width : int
         Columns of ``operands``.
     """
@@ -47,12 +47,12 @@ def dot_constants(
     }
 
 
-@cache  # devices know kernels by identity
+@cache  # devices identify kernels by object identity
 def dot_kernel(kernel: SimtKernel, dtype: np.dtype[Any], known: int) -> SimtKernel:
-    """Return a kernel with fewer waves resident where more would have too few registers.
+    """Return a kernel with fewer resident waves where more would have too few registers.
 
-    csr_sddmm has 40 waves of float32 operands that are known; with less known it would spill up to
-    200 bytes.
+    csr_sddmm has 40 waves for float32 operands with known facts. With fewer known facts it would
+    spill up to 200 bytes.
     """
     if known == 2 and dtype.name == "float32":
         return kernel
@@ -61,18 +61,18 @@ def dot_kernel(kernel: SimtKernel, dtype: np.dtype[Any], known: int) -> SimtKern
 
 
 class FusedLanes(NamedTuple):
-    """How lanes share rows of the dense operands of fusedmm.
+    """The division of dense operands' rows among lanes in fusedmm.
 
     Attributes
     ----------
     lanes : int
-        That have a row together.
+        Lanes per row.
     of_k, of_p : int
-        Vectors that each has of a row of ``C`` and ``B``, and of one of ``D`` and the result.
+        Vectors per lane of a row of ``C`` and ``B``, and of a row of ``D`` and the result.
     each : int
-        Elements of a vector.
+        Elements per vector.
     same : bool
-        Whether ``D`` is ``B``, so that its rows are loaded once.
+        Whether ``D`` is ``B``, so that its rows are loaded only once.
     """
 
     lanes: int
@@ -102,7 +102,7 @@ class FusedLanes(NamedTuple):
         return {"L": self.lanes, "VK": self.of_k, "VP": self.of_p, "E": self.each}
 
     def widths(self) -> tuple[int, int]:
-        """Return how many columns of rows of either kind lanes have at a time."""
+        """Return the columns that the lanes process at a time, for both kinds of rows."""
         of_lanes = self.lanes * self.each
         return of_lanes * self.of_k, of_lanes * self.of_p
 
@@ -116,7 +116,7 @@ class FusedLanes(NamedTuple):
         of_B: AddressedOperand,
         of_D: AddressedOperand,
     ) -> tuple[int, dict[str, int]]:
-        """Return the number of tiles of a row of the product, and the constants of its kernel."""
+        """Return the number of tiles per row of the product, and the constants of its kernel."""
         (width, tile), tiles = self.widths(), self.tiles(0, p)
         whole = k == width and p > 0 and p % tile == 0
         known = known_of_rows(whole, batch * tiles, k, of_C, of_B)
@@ -131,15 +131,15 @@ class FusedLanes(NamedTuple):
         }
 
     def hold(self, k: int, p: int) -> bool:
-        """Return whether lanes hold rows without padding."""
+        """Return whether the lanes hold whole rows without padding."""
         return self.widths() == (k, p)
 
     def tiles(self, k: int, p: int) -> int:
-        """Return the number of tiles of rows."""
+        """Return the number of tiles per row."""
         of_k, of_p = self.widths()
         return max(-(-k // of_k), -(-p // of_p), 1)
 
 
 def itemsize(dtype: str) -> int:
-    """Return the bytes of a value of the dtype of that name, bfloat16 included."""
+    """Return the size in bytes of the dtype with the given name, including bfloat16."""
     return 2 if dtype == "bfloat16" else np.dtype(dtype).itemsize

@@ -1,4 +1,4 @@
-"""Sparse times dense of a few columns by kernels for vectors, several at a time."""
+"""Sparse times dense with few columns, by vector kernels for several vectors at a time."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 
 
 class FewColumns(GpuAlgorithm):
-    """The lanes that share a row keep the sums of all of its columns."""
+    """The lanes that share a row keep the sums of all columns."""
 
     name: ClassVar[str] = "subwarp"
     repeats: ClassVar[bool] = True
 
     def objection(self, on: Adapter, A: Csr, facts: Facts) -> str | None:
-        """Return why it cannot run here."""
+        """Return why this algorithm cannot run, or None."""
         if facts.dtype in ML_DTYPES:
             return f"products with vectors are not for {facts.dtype}"
         return None
 
     def reason(self, on: Adapter, A: Csr, facts: Facts) -> str | None:
-        """Return that rows are alike and columns few, if so."""
+        """Return that rows are similar and columns are few, or None."""
         s, columns = facts.statistics, facts.columns
         if not 1 < columns <= on.rules.kept_columns or ml_choice.is_skewed(s, on.waves, on.rules):
             return None
@@ -42,7 +42,7 @@ class FewColumns(GpuAlgorithm):
         return f"{columns} columns are few: the lanes of a row keep the sums of all of them"
 
     def prepare(self, on: Adapter, A: Csr, facts: Facts) -> int:
-        """Return how many lanes share a row."""
+        """Return the number of lanes per row."""
         return selection.lanes(facts.statistics, on.executor.constants.of(SpmvConstants))
 
     def run(self, on: Adapter, state: int, call: SpmmCall) -> None:

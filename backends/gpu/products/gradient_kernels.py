@@ -1,8 +1,8 @@
-"""The gradients of fusedmm by a kernel by rows and one by columns, which store nothing for entries.
+"""The gradients of fusedmm by a row kernel and a column kernel, without per-entry temporaries.
 
-The kernel by rows computes two numbers for each row of a softmax, and the gradients of ``C`` and of
-values of entries; the kernel by columns goes over the transposed pattern and finds the gradients of
-``B`` and ``D``. Operands are read in their own dtype, and sums are of float32 or wider.
+The row kernel computes two numbers per row of a softmax, and the gradients of ``C`` and of the
+values. The column kernel processes the transposed pattern and computes the gradients of ``B`` and
+``D``. Operands are read in their own dtype; sums use float32 or wider.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ _GIVEN = ", ".join(ml.operand(name) for name in "CBDG")
 _SHAPE = "{L}, {VK}, {VP}, {E}, {A}"
 _KNOWN = "{WHOLE}, {T}, {I}"
 
-#: Numbers of a row that the kernel by rows leaves for that by columns.
+#: Numbers per row that the row kernel passes to the column kernel.
 FACTS = 2
 
 
 class GradientKernels(NamedTuple):
-    """The two kernels for a kind of patterns.
+    """The two kernels for a kind of pattern.
 
-    That by rows is bounded for float32, unless it goes over a row twice: unbounded, it has 80
-    registers and waits for some rows before it asks for the others. 16 heads of 64, 1 %: 181
-    microseconds and 201 with values, 169 and 188 with 10 and 8 blocks (H100).
+    Registers of the row kernel are bounded for float32, unless it visits rows twice: unbounded, it
+    has 80 registers and waits for some rows before it requests the next. 16 heads of 64, 1 %: 181
+    microseconds and 201 with values; 169 and 188 with 10 and 8 blocks (H100).
     """
 
     by_rows: SimtKernel
@@ -72,7 +72,7 @@ class GradientKernels(NamedTuple):
 _LISTED = "indptr: in I[l], indices: in I[z]"
 _VALUES = "values: in T[z], values_step: i64"
 
-#: For patterns of entries, for entries with values, and for an interval of columns in each row.
+#: Kernels for patterns of entries, entries with values, and intervals of columns.
 OF_ENTRIES = GradientKernels.of(
     "csr", _LISTED, _LISTED, header="simt/fusedmm_gradients.hpp", float32_blocks=10
 )
@@ -89,7 +89,7 @@ OF_MASKS = GradientKernels.of(
 
 
 def samples() -> Iterator[tuple[SimtKernel, dict[str, int]]]:
-    """Yield kernels with constants that every kind of code occurs in, for compilers to see."""
+    """Yield kernels with constants that cover all code paths, to test compilers."""
     shapes = (
         {"L": 8, "VK": 1, "VP": 1, "E": 0, "A": 2, "WHOLE": 1},
         {"L": 4, "VK": 1, "VP": 4, "E": 1, "A": 1, "WHOLE": 0},
@@ -109,20 +109,20 @@ def launch_gradients(
     columns: Callable[[], tuple[Any, ...]],
     call: GradientCall,
 ) -> None:
-    """Launch the kernel by rows; the kernel by columns reads its row sums.
+    """Launch the gradient kernel by rows, then the kernel by columns, which reads its row sums.
 
     Parameters
     ----------
     on : Adapter
-        The device.
+        The adapter of the device.
     kernels : GradientKernels
-        For the pattern's kind.
+        The kernels for the pattern's kind.
     rows : tuple
-        The arguments of the pattern, as the kernel by rows declares them.
+        The arguments of the pattern, as the row kernel declares them.
     columns : callable
-        Returns the gradients of its transpose.
+        Returns the arguments of the transposed pattern.
     call : GradientCall
-        The operands; its edge function is one of :data:`.declarations.EDGES`.
+        The operands; the edge function is one of :data:`.declarations.EDGES`.
     """
     edge, alpha, log_totals = call.edge, call.alpha, call.log_totals
     (batch, m, k), (n, p) = call.C.shape, call.D.shape[1:]

@@ -1,4 +1,4 @@
-"""The gradients of fusedmm: by kernels of an algorithm, by rows and columns, or by steps."""
+"""The gradients of fusedmm: by an algorithm's kernels, by row and column kernels, or by steps."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from .rowwise import weigh, weigh_gradients
 
 
 class FusedAlgorithm(GpuAlgorithm):
-    """An algorithm for fusedmm, and for its gradients."""
+    """An algorithm for fusedmm and its gradients."""
 
     def gradients(self, on: Adapter, state: Any, call: GradientCall) -> None:
-        """Compute the gradients that a call asks for; ``state`` is that of the plan."""
+        """Compute the requested gradients; ``state`` is the plan's state."""
         if self.by_rows(on, state, call):
             gradients_by_rows(on, call)
         else:
             gradients_by_steps(on, call)
 
     def launches_gradients(self, on: Adapter, state: Any, call: GradientCall) -> bool:
-        """Return whether :meth:`gradients` does nothing but launch kernels for this call."""
+        """Return whether :meth:`gradients` only launches kernels for this call."""
         return self.by_rows(on, state, call)
 
     def by_rows(self, on: Adapter, state: Any, call: GradientCall) -> bool:
-        """Return whether gradients go by the kernels by rows and by columns."""
+        """Return whether the row and column kernels compute the gradients."""
         return self.has_rows(state) and rows_do(on, call)
 
     def has_rows(self, state: Any) -> bool:
-        """Return whether waves have whole rows, so that they have them for gradients too."""
+        """Return whether waves have whole rows, so that gradient kernels may assign them too."""
         return False
 
 
@@ -44,10 +44,10 @@ _EVEN: Key[bool] = Key("whether no column is long")
 
 
 def rows_do(on: Adapter, call: GradientCall) -> bool:
-    """Return whether kernels by rows and by columns do for gradients, where no row is long.
+    """Return whether the row and column kernels support the gradients and no row is long.
 
-    One wave would have all of a long column. Gradients of values that are not given go by steps.
-    The transposed pattern is made here, before launches are noted.
+    One wave would process an entire long column. Gradients of values that are not given use steps.
+    The transposed pattern is made here, before launches are recorded.
     """
     if call.values is None and call.of_values is not None:
         return False
@@ -63,7 +63,7 @@ def rows_do(on: Adapter, call: GradientCall) -> bool:
 
 
 def gradients_by_rows(on: Adapter, call: GradientCall) -> None:
-    """Launch the kernels by rows and by columns, which store nothing for entries but results."""
+    """Launch the row kernel and the column kernel, which store nothing per entry but results."""
     A, values = call.A, call.values
     kernels: GradientKernels = OF_ENTRIES
     rows: tuple[Any, ...] = (A.indptr, A.indices)
@@ -80,10 +80,10 @@ def gradients_by_rows(on: Adapter, call: GradientCall) -> None:
 
 
 def gradients_by_steps(on: Adapter, call: GradientCall) -> None:
-    """Sample scores and gradients of weights, and multiply with them; 16 bits in float32.
+    """Sample scores and gradients of weights, and multiply by them; use float32 for 16 bits.
 
-    Arrays of entries are stored: up to four of float32 or of the operands' dtype. Softmax is a pass
-    over one of them whether the logarithms of its totals are known or not.
+    Up to four arrays of entries are stored, in float32 or the operands' dtype. The softmax is a
+    pass over one of them, whether its log-totals are known or not.
     """
     executor, xp = on.executor, on.executor.xp
     A, values, C, B, D, G = call.A, call.values, call.C, call.B, call.D, call.G

@@ -1,6 +1,6 @@
-"""Patterns of one interval of columns in each row: fusedmm and its gradients by rows.
+"""fusedmm and its gradients by rows, for patterns with one interval of columns per row.
 
-Nothing is stored for entries.
+Nothing is stored per entry.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 
 
 def samples() -> Iterator[tuple[SimtKernel, dict[str, int]]]:
-    """Yield kernels with constants that every kind of code occurs in, for compilers to see."""
+    """Yield kernels with constants that cover all code paths, to test compilers."""
     shapes = (
         {"L": 16, "VK": 2, "VP": 2, "E": 0},
         {"L": 4, "VK": 1, "VP": 4, "E": 1},
@@ -77,16 +77,16 @@ MaskCall: TypeAlias = "FusedmmCall[Mask] | GradientCall[Mask]"
 
 
 class MaskAlgorithm:
-    """A way to compute fusedmm with a mask, and its gradients, by launches alone."""
+    """An algorithm for fusedmm with a mask and its gradients that only launches kernels."""
 
     name: ClassVar[str]
 
     def suits(self, on: Adapter, call: MaskCall) -> bool:
-        """Return whether the rule takes it."""
+        """Return whether the rule chooses this algorithm for a call."""
         raise NotImplementedError
 
     def objection(self, on: Adapter, call: MaskCall) -> str | None:
-        """Return why it cannot run, or None."""
+        """Return why this algorithm cannot run, or None."""
         return None
 
     def run(self, on: Adapter, call: FusedmmCall[Mask]) -> None:
@@ -94,25 +94,25 @@ class MaskAlgorithm:
         raise NotImplementedError
 
     def gradients(self, on: Adapter, call: GradientCall[Mask]) -> None:
-        """Compute the gradients that are asked for."""
+        """Compute the requested gradients."""
         raise NotImplementedError
 
 
 class MaskRows(MaskAlgorithm):
-    """A wave has a row; samples stay in registers."""
+    """Each wave has a row; samples stay in registers."""
 
     name: ClassVar[str] = "row-split"
 
     def suits(self, on: Adapter, call: MaskCall) -> bool:
-        """Return True: it does for every mask."""
+        """Return True: this algorithm supports every mask."""
         return True
 
     def run(self, on: Adapter, call: FusedmmCall[Mask]) -> None:
-        """Give waves rows; where D is B its rows are loaded once."""
+        """Assign rows to waves; if D is B, its rows are loaded only once."""
         self._launch(on, call, call.edge, mask_fusedmm, ())
 
     def run_traced(self, on: Adapter, call: TracedCall[Mask]) -> None:
-        """Do the same with a function of the user's own before a softmax or none."""
+        """Do the same with a user-defined function, before a softmax or alone."""
         kernel = ml.with_function(mask_fusedmm_traced, call.function)
         inputs = sum((on.operand(given) for given in call.inputs[:2]), ())
         self._launch(on, call, program_of(call.function).final, kernel, inputs)
@@ -156,7 +156,7 @@ class MaskRows(MaskAlgorithm):
 
 
 class _Repeats:
-    """The launches for a mask, by the layout of its operands; as in a plan."""
+    """The launches for a mask, by the layout of operands, as in a plan."""
 
     def __init__(self) -> None:
         self.prepared: dict[Any, Any] = {}
@@ -164,17 +164,17 @@ class _Repeats:
 
 _REPEATS: Key[_Repeats] = Key("launches for a mask")
 
-#: In the order in which the rule asks; the last one suits every mask.
+#: The algorithms in the order of the rule; the last one supports every mask.
 ALGORITHMS: tuple[MaskAlgorithm, ...] = (MaskRows(),)
 
 
 def chosen(algorithms: tuple[MaskAlgorithm, ...], on: Adapter, call: MaskCall) -> MaskAlgorithm:
-    """Return the algorithm that a call names, or with ``"auto"`` the first suitable one.
+    """Return the algorithm that a call names, or the first suitable one for ``"auto"``.
 
     Raises
     ------
     InvalidArgument
-        If there is none of that name, or it cannot run here.
+        If there is no algorithm with that name, or if it cannot run.
     """
     edge, name = call.edge, call.kernel
     if edge not in ml.EDGES:
@@ -196,7 +196,7 @@ def chosen(algorithms: tuple[MaskAlgorithm, ...], on: Adapter, call: MaskCall) -
 def product(
     executor: GpuExecutor, algorithms: tuple[MaskAlgorithm, ...], call: FusedmmCall[Mask]
 ) -> Repeatable | None:
-    """Run the first suitable of some algorithms, or the named one."""
+    """Run the first suitable algorithm, or the named one."""
     algorithm = chosen(algorithms, csr.CupyAdapter(executor), call)
     if not call.has_output:
         return None
@@ -210,7 +210,7 @@ def product(
 def gradients(
     executor: GpuExecutor, algorithms: tuple[MaskAlgorithm, ...], call: GradientCall[Mask]
 ) -> Repeatable | None:
-    """Compute the gradients by the first suitable of some algorithms, or by the named one."""
+    """Compute the gradients with the first suitable algorithm, or with the named one."""
     algorithm = chosen(algorithms, csr.CupyAdapter(executor), call)
 
     def compute(on: Adapter) -> None:
@@ -225,7 +225,7 @@ def _again(
     factors: tuple[complex | str, ...],
     compute: Callable[[Adapter], None],
 ) -> Repeatable | None:
-    """Compute, or repeat launches, where they are the whole work."""
+    """Compute, or repeat launches if the work consists only of launches."""
     plan = call.A._pattern.get(_REPEATS, _Repeats)
     return csr.again(executor, plan, call.arrays, factors, compute, repeats=lambda _: True)
 

@@ -1,4 +1,4 @@
-"""Sparse times dense of one column: the product with a vector, which has kernels of its own."""
+"""Sparse times dense with one column: a matrix-vector product, which has its own kernels."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 class OneColumn(GpuAlgorithm):
     """The kernel of ``A @ x``, with the plan of ``A``.
 
-    That plan packs the values of ``A``. Other values, such as arrays of another library, and
-    batches take the kernels of any number of columns, of which launches are repeated.
+    The plan packs the values of ``A``. Batches and other values, such as another library's arrays,
+    use the kernels for any number of columns, with repeatable launches.
     """
 
     name: ClassVar[str] = "spmv"
 
     def objection(self, on: Adapter, A: Csr, facts: Facts) -> str | None:
-        """Return why it cannot run here."""
+        """Return why this algorithm cannot run, or None."""
         if facts.columns != 1:
             return f"it is for one column, not {facts.columns}"
         if facts.dtype in ML_DTYPES:
@@ -34,7 +34,7 @@ class OneColumn(GpuAlgorithm):
         return None
 
     def reason(self, on: Adapter, A: Csr, facts: Facts) -> str | None:
-        """Return that there is one column, if there is."""
+        """Return that there is one column, or None."""
         return "one column is a vector: the kernel of A @ x"
 
     def prepare(self, on: Adapter, A: Csr, facts: Facts) -> str:
@@ -44,13 +44,13 @@ class OneColumn(GpuAlgorithm):
         ).kernel
 
     def kernel_instead(self, state: str, call: SpmmCall) -> str | None:
-        """Return the kernel for a batch, or for values that do not belong to ``A``."""
+        """Return the kernel for a batch, or for values that do not belong to ``A``; else None."""
         values, own = call.values, call.A.data
         is_own = values.dtype == own.dtype and values.data.ptr == own.data.ptr
         return None if is_own and call.C.shape[0] == 1 else state
 
     def run(self, on: Adapter, state: str, call: SpmmCall) -> None:
-        """Multiply a vector with the matrix itself; a part of another product has other values."""
+        """Multiply a vector by the matrix itself; within another product, values may differ."""
         instead = self.kernel_instead(state, call)
         if instead is not None:
             multiply(on, call._replace(kernel=instead))

@@ -1,9 +1,10 @@
-"""Repeated products: the launches of one are reused for the next of the same layout.
+"""Repeat the launches of a product for later products of equal layout.
 
-The cost of a small product is in Python: a shape for the lanes, constants that name a kernel,
-arguments of operands, 36 of the 67 microseconds of an spmm (H200, 22 November). All of that follows
-from the plan, the factors, and of each array its shape, distances and alignment. Where these equal
-the layout of an earlier product, its launches are repeated with the addresses of the new arrays.
+The cost of a small product is in Python: the lane shape, the constants that name a kernel, the
+arguments of operands took 36 of the 67 microseconds of an spmm (H200, 22 November). All of this
+depends only on the plan, the factors, and on each array's shape, strides and alignment. If these
+equal the layout of an earlier product, its launches are repeated with the addresses of the new
+arrays.
 """
 
 from __future__ import annotations
@@ -15,35 +16,37 @@ from ....core.executor import Array
 from ..repeatable import Span
 from .declarations import VECTOR_BYTES
 
-#: Layouts that a plan knows at most: a factor that changes from call to call makes new ones.
+#: Upper bound of layouts per plan: a scalar factor that changes from call to call creates new
+#: layouts.
 MOST_LAYOUTS = 64
 
 
-#: Bytes that repetitions have between kernels at most: scratch memory is never given back.
+#: Upper bound, in bytes, of memory between repeated kernels, because scratch memory is never
+#: released.
 MOST_BETWEEN = 1 << 26
 
 
 def addresses_of(arrays: Sequence[Array | None]) -> tuple[int, ...]:
-    """Return where arrays begin, 0 for None."""
+    """Return the addresses of arrays, 0 for None."""
     return tuple([0 if array is None else array.data.ptr for array in arrays])
 
 
 def layout_of(
     arrays: Sequence[Array | None], addresses: tuple[int, ...], factors: Sequence[Any]
 ) -> Hashable:
-    """Return the data that determine the launches of a product, besides its plan."""
+    """Return the data that determine a product's launches, besides its plan."""
     return (
         *factors,
         *[None if array is None else (array.shape, array.strides) for array in arrays],
-        # whether vectors may begin there
+        # whether vectors may begin at these addresses
         *[address % VECTOR_BYTES for address in addresses],
-        # an operand that is another one is loaded once
+        # an operand that equals another one is loaded once
         *[addresses.index(address) for address in addresses],
     )
 
 
 def scratch_of(asked: Iterable[Span]) -> list[Span]:
-    """Return the pieces of scratch memory; requests at one address are for one piece.
+    """Return the pieces of scratch memory; requests with the same address are for one piece.
 
     Examples
     --------
@@ -57,7 +60,7 @@ def scratch_of(asked: Iterable[Span]) -> list[Span]:
 
 
 def spans_of(arrays: Sequence[Array | None], addresses: tuple[int, ...]) -> list[Span] | None:
-    """Return where arrays are, or None if an address would not tell which of them it belongs to.
+    """Return the spans of arrays, or None if an address could belong to several of them.
 
     Examples
     --------

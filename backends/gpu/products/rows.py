@@ -1,7 +1,7 @@
-"""The kernels that give a wave a row, or a piece of a long one, for every product of matrices.
+"""Kernels that assign a row, or a piece of a long row, to each wave, for all products.
 
-:class:`RowSplit` is the algorithm of Zubair and Bauinger (2023) with a wave for a row;
-:class:`RowSegments` cuts long rows for it. The rule selects one of the two last.
+:class:`RowSplit` is the algorithm of Zubair and Bauinger (2023) with one wave per row, and
+:class:`RowSegments` cuts its long rows. The rule selects one of these two last.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 
 class _Rows(RowAlgorithm):
-    """Waves have rows or pieces of them."""
+    """Waves get rows or pieces of rows."""
 
     def piece(self, on: Adapter, facts: Facts) -> int:
-        """Return how many entries a piece has; 0 if rows are whole."""
+        """Return the number of entries per piece; 0 if rows are whole."""
         return 0
 
     def prepare(self, on: Adapter, A: Csr, facts: Facts) -> ml_choice.Pieces:
@@ -37,37 +37,37 @@ class _Rows(RowAlgorithm):
 
 
 class SpmmRowSplit(_Rows):
-    """A wave has a row."""
+    """Each wave has a row."""
 
     name: ClassVar[str] = "row-split"
     source: ClassVar[str] = "Zubair and Bauinger (2023)"
     product: ClassVar[str] = "spmm"
 
     def run(self, on: Adapter, state: ml_choice.Pieces, call: SpmmCall) -> None:
-        """Multiply, and add up the pieces of rows that were cut."""
+        """Multiply, then sum the pieces of cut rows."""
         by_rows(on, state, call)
 
 
 class SpmmRowSegments(SpmmRowSplit):
-    """A wave has a row, or a segment of a long one; segments are added up afterwards."""
+    """Each wave has a row, or a segment of a long row; segments are summed afterwards."""
 
     name: ClassVar[str] = "row-segments"
     source: ClassVar[str] = ""
 
     def piece(self, on: Adapter, facts: Facts) -> int:
-        """Return how many entries a segment has."""
+        """Return the number of entries per segment."""
         return ml_choice.summed_piece(facts.statistics, facts.columns, on.rules)
 
 
 class SddmmRowSplit(_Rows):
-    """A wave has a row; a few lanes of it have the dot product of an entry."""
+    """Each wave has a row; a few of its lanes compute the dot product of an entry."""
 
     name: ClassVar[str] = "row-split"
     source: ClassVar[str] = "Zubair and Bauinger (2023)"
     product: ClassVar[str] = "sddmm"
 
     def run(self, on: Adapter, state: ml_choice.Pieces, call: SddmmCall) -> None:
-        """Give waves some entries of a row each."""
+        """Assign some entries of a row to each wave."""
         A, C, S = call.A, call.C, call.S
         batch, _, k = C.shape
         index, dtype = A.indices.dtype, C.dtype
@@ -89,18 +89,18 @@ class SddmmRowSplit(_Rows):
 
 
 class SddmmRowSegments(SddmmRowSplit):
-    """A wave has a row, or a segment of a long one; a few lanes have an entry's dot product."""
+    """Each wave has a row or a segment of one; a few lanes compute an entry's dot product."""
 
     name: ClassVar[str] = "row-segments"
     source: ClassVar[str] = ""
 
     def piece(self, on: Adapter, facts: Facts) -> int:
-        """Return how many entries a segment has."""
+        """Return the number of entries per segment."""
         return on.rules.sampled_piece
 
 
 class FusedmmRowSplit(_Rows, FusedAlgorithm):
-    """A wave has a row; samples stay in registers."""
+    """Each wave has a row; samples stay in registers."""
 
     name: ClassVar[str] = "row-split"
     source: ClassVar[str] = "Rahman et al. (2021)"
@@ -111,11 +111,11 @@ class FusedmmRowSplit(_Rows, FusedAlgorithm):
         return not state.lines
 
     def run(self, on: Adapter, state: ml_choice.Pieces, call: FusedmmCall) -> None:
-        """Give waves rows or pieces of them; where D is B its rows are loaded once."""
+        """Assign rows or pieces to waves; if D is B, its rows are loaded only once."""
         self._launch(on, state, call, call.edge, ml.csr_fusedmm, ())
 
     def run_traced(self, on: Adapter, state: ml_choice.Pieces, call: TracedCall) -> None:
-        """Do the same with a function of the user's own before a softmax or none."""
+        """Do the same with a user-defined function, before a softmax or alone."""
         kernel = ml.with_function(ml.csr_fusedmm_traced, call.function)
         inputs = sum((on.operand(given) for given in call.inputs), ())
         self._launch(on, state, call, program_of(call.function).final, kernel, inputs)
@@ -168,11 +168,11 @@ class FusedmmRowSplit(_Rows, FusedAlgorithm):
 
 
 class FusedmmRowSegments(FusedmmRowSplit):
-    """A wave has a row, or a segment of a long one; samples stay in registers."""
+    """Each wave has a row, or a segment of a long row; samples stay in registers."""
 
     name: ClassVar[str] = "row-segments"
     source: ClassVar[str] = ""
 
     def piece(self, on: Adapter, facts: Facts) -> int:
-        """Return how many entries a segment has."""
+        """Return the number of entries per segment."""
         return on.rules.summed_piece

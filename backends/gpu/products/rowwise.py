@@ -1,4 +1,4 @@
-"""Functions of all that is in a row: softmax of samples, and the largest rows of a dense matrix."""
+"""Functions of whole rows: softmax of samples, and the largest rows of a dense matrix."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ if TYPE_CHECKING:
     from ....core.formats.csr import Csr
     from ..types import LaunchOperand
 
-#: Blocks of a batch that a group of lanes goes through side by side; the same in ``edge.hpp``.
+#: Blocks of a batch that a group of lanes processes concurrently; the same in ``edge.hpp``.
 SIDE_BY_SIDE = 4
-#: Lanes that share a row of a dense operand at most, and vectors of a lane.
+#: Upper bounds of lanes per row of a dense operand and of vectors per lane.
 MOST_LANES, MOST_VECTORS = 32, 2
 
 
 def weigh(on: Adapter, A: Csr, edge: str, samples: Array, log_totals: Array | None = None) -> None:
-    """Make weights of the stored samples of each row; logarithms of totals are of a softmax.
+    """Compute weights from the stored samples of each row; log-totals apply to a softmax.
 
-    Samples of a block are neighbours; blocks may be any distance apart.
+    The samples of a block are contiguous; the stride of blocks is arbitrary.
     """
     _by_edges(on, ml.edge_rows, A, edge, (samples,), *on.of_rows(log_totals))
 
 
 def weigh_gradients(on: Adapter, A: Csr, edge: str, weights: Array, gradients: Array) -> None:
-    """Turn gradients of weights into gradients of samples."""
+    """Compute the gradients of samples from the gradients of weights."""
     _by_edges(on, ml.edge_gradients, A, edge, (weights, gradients))
 
 
@@ -40,7 +40,7 @@ def _by_edges(
     samples: tuple[Array, ...],
     *rest: LaunchOperand,
 ) -> None:
-    """Launch a kernel that goes over the stored samples of each row; the last array changes."""
+    """Launch a kernel that processes each row's stored samples, and changes the last array."""
     batch, rows = samples[-1].shape[0], A.shape[0]
     if edge != "identity" and batch * rows:
         on.launch(
@@ -54,18 +54,18 @@ def _by_edges(
 
 
 def by_columns(on: Adapter, kernel: SimtKernel, A: Csr, *operands: Array) -> None:
-    """Launch a kernel that goes over the entries of each row for some columns at a time.
+    """Launch a kernel that processes each row's entries for some columns at a time.
 
     Parameters
     ----------
     on : Adapter
-        The device.
+        The adapter of the device.
     kernel : SimtKernel
         ``csr_spmm_max`` or ``csr_spmm_where_equal``.
     A : Csr
         The pattern.
     *operands : array, shape (b, m or n, k)
-        The last one is the result.
+        The operands, followed by the result.
     """
     batch, m, k = operands[-1].shape
     if not operands[-1].size:
@@ -90,7 +90,7 @@ def by_columns(on: Adapter, kernel: SimtKernel, A: Csr, *operands: Array) -> Non
 
 
 def shape_of(count: int) -> tuple[int, int]:
-    """Return how many lanes share a row of ``count`` vectors, and the vectors of each lane.
+    """Return the lanes per row of ``count`` vectors, and the vectors per lane.
 
     Examples
     --------

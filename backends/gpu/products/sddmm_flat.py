@@ -1,4 +1,4 @@
-"""Sampled products split by entries, not by rows, for short rows or one long row."""
+"""Sampled products split by entries instead of rows, for short rows or one long row."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ def planned_rows(on: Adapter, A: Csr) -> Array:
 
 
 class Flat(GpuAlgorithm):
-    """A wave has as many entries as lanes; they may belong to several rows."""
+    """Each wave has one entry per lane; the entries may belong to several rows."""
 
     name: ClassVar[str] = "flat"
     copies: ClassVar[bool] = True
     repeats: ClassVar[bool] = True
 
     def reason(self, on: Adapter, A: Csr, facts: Facts) -> str | None:
-        """Return why entries should be split, or None."""
+        """Return why to split by entries, or None."""
         s = facts.statistics
         nbytes = facts.columns * itemsize(facts.dtype)
         if nbytes > on.rules.flat_bytes:
@@ -73,7 +73,7 @@ class Flat(GpuAlgorithm):
         return planned_rows(on, A)
 
     def run(self, on: Adapter, state: Array, call: SddmmCall) -> None:
-        """Give every wave its share of entries."""
+        """Assign an equal share of entries to every wave."""
         A, C, S = call.A, call.C, call.S
         batch, _, k = C.shape
         index = A.indices.dtype

@@ -1,8 +1,7 @@
 """Sparse times dense: the kernels, and the 2 x 2 space of Huang et al. (2021, dgSPARSE).
 
-Their two axes are the unit that work is split by (rows, ``rb``, or entries, ``eb``) and the way a
-row is added up (one entry after the other, ``sr``, or entries side by side and a reduction,
-``pr``):
+Its two axes are the unit by which work is split (rows, ``rb``, or entries, ``eb``) and the way in
+which a row is summed (sequentially, ``sr``, or in parallel with a reduction, ``pr``):
 
 ========= ============================================================== =======================
 name      work of a wave                                                  text
@@ -13,10 +12,11 @@ name      work of a wave                                                  text
 ``eb-pr`` a wave has one, and adds up its segments by a scan             ``spmm_nonzero_split.hpp``
 ========= ============================================================== =======================
 
-``rb-pr-scalar`` and ``eb-pr-scalar`` are the same without vector loads of ``B``, for ablation.
+``rb-pr-scalar`` and ``eb-pr-scalar`` are the same without vector loads of ``B``, for ablation
+studies.
 
-``row-split`` is ``rb-pr`` with one lane for each vector of a row of ``B``, so that a wide row has a
-wave and no reduction remains; ``balanced`` is the same for row segments.
+``row-split`` is ``rb-pr`` with one lane per vector of a row of ``B``, so that a wave has a wide row
+and needs no reduction; ``balanced`` is the same for row segments.
 """
 
 from __future__ import annotations
@@ -53,25 +53,25 @@ csr_spmm_nonzero_split = SimtKernel(
     resident=16,
 )
 
-#: Lanes of a row where groups of them share one: four groups of a wave of 32.
+#: Lanes per row if groups of lanes share one: four groups in a wave of 32.
 SHARING_LANES = 8
 
 
 class LaneShape(NamedTuple):
-    """The arguments that all kernels here share.
+    """The arguments that all kernels of this module share.
 
     Attributes
     ----------
     shape : RowShape
-        Lanes and vectors of a row.
+        Lanes per row, and vectors per lane.
     each : int
-        Elements of a vector.
+        Elements per vector.
     tiles : int
-        How many times a row's columns are gone through.
+        Number of column tiles, in which a row is processed.
     whole : int
         How the columns fit; see ``spmm.hpp``.
     values, operands : tuple
-        Arguments.
+        Kernel arguments.
     """
 
     shape: ml.RowShape
@@ -83,7 +83,7 @@ class LaneShape(NamedTuple):
 
     @property
     def constants(self) -> dict[str, int]:
-        """The constants of the kernels' templates that are the same for all of them."""
+        """The template constants that are common to all kernels."""
         return {"L": self.shape.lanes, "V": self.shape.vectors, "E": self.each}
 
 
@@ -94,9 +94,9 @@ def prepare(
     waves: int,
     most_elements: int = ml.VECTOR_BYTES,
 ) -> LaneShape:
-    """Return how lanes lie over the columns of ``B``, and the arguments that follow from it.
+    """Return the division of ``B``'s columns among lanes, and the arguments that follow from it.
 
-    Tiles of columns are halved as long as the ``waves`` of each would leave others idle.
+    Column tiles are halved as long as their ``waves`` would leave other waves idle.
     """
     k, item = int(call.C.shape[2]), call.C.dtype.itemsize
     of_B, of_C = on.read(call.B, call.A.indices.dtype), on.operand(call.C)
@@ -104,7 +104,7 @@ def prepare(
     each = vector_elements(item, k, of_B.places(item) + of_C.places(item), most_elements)
     vectors = -(-k // each)
     shape = ml.row_shape(vectors, most_lanes)
-    # 512 x 2048, 95 %, 256 columns, pieces of 64: two vectors a lane 13.4, one 11.8.
+    # 512 x 2048, 95 %, 256 columns, pieces of 64: two vectors per lane 13.4, one 11.8.
     while (
         shape.vectors > 1 and waves * -(-vectors // (shape.lanes * shape.vectors)) < on.waves // 2
     ):
@@ -123,7 +123,7 @@ def prepare(
 def vector_elements(
     itemsize: int, columns: int, places: tuple[int, ...], most: int = ml.VECTOR_BYTES
 ) -> int:
-    """Return how many elements a lane loads at once: as many as divide all that is there.
+    """Return the elements that a lane loads at once: the largest number that divides everything.
 
     Examples
     --------
@@ -145,10 +145,10 @@ def by_rows(
     most_lanes: int = ml.MOST_ROW_LANES,
     most_elements: int = ml.VECTOR_BYTES,
 ) -> None:
-    """Give rows or row segments to waves, or to groups of lanes (0), and add up the segments."""
+    """Assign rows or segments to waves, or to groups of lanes (0), then sum the segments."""
     A, C = call.A, call.C
     batch, _, k = C.shape
-    # 2048 x 1024, 95 %, 256 columns: teams with two vectors a lane 20.3, with one 17.2.
+    # 2048 x 1024, 95 %, 256 columns: teams with two vectors per lane 20.3, with one 17.2.
     rows = items.items * batch if waves < 2 else 0
     made = prepare(on, call, most_lanes, rows, most_elements)
     partial = on.lines(batch * items.lines * k, C.dtype)
@@ -179,7 +179,7 @@ def _join(
     partial: int,
     call: SpmmCall,
 ) -> None:
-    """Add up the lines of rows that were cut."""
+    """Sum the lines of cut rows."""
     C = call.C
     batch, _, k = C.shape
     cuts = 0 if rows is None else int(rows.size)
@@ -194,20 +194,20 @@ def _join(
 
 
 class NonzeroSplit(NamedTuple):
-    """How nonzeros are split into chunks; see ``spmm_nonzero_split.hpp``.
+    """The division of nonzeros into chunks; see ``spmm_nonzero_split.hpp``.
 
     Attributes
     ----------
     chunk : int
-        Entries of a chunk.
+        Entries per chunk.
     row_of : array, shape (nnz + 1,)
-        The row of each entry, and one that there is none of.
+        The row of each entry, followed by an index that is not a row.
     line_of : array, shape (2 * chunks,)
         The lines of the first and the last row of each chunk, or -1.
     lines : int
-        How many there are.
+        Number of lines.
     rows, first_line : array
-        Rows that are cut or empty, and the first line of each, and the end.
+        The cut or empty rows, and the first line of each of them, with the end.
     """
 
     chunk: int
@@ -229,11 +229,11 @@ def split_nonzeros(xp: ModuleType, indptr: Array, nnz: int, chunk: int) -> Nonze
     xp : module
         NumPy, or a module with its functions for the arrays of a device.
     indptr : array
-        Where rows begin.
+        Row pointers.
     nnz : int
         Entries of the matrix.
     chunk : int
-        Entries of a chunk.
+        Entries per chunk.
     """
     kind, m = indptr.dtype, int(indptr.size) - 1
     bounds = indptr.astype(np.int64)
@@ -241,7 +241,7 @@ def split_nonzeros(xp: ModuleType, indptr: Array, nnz: int, chunk: int) -> Nonze
     begin = xp.arange(0, nnz, chunk)
     end = xp.minimum(begin + chunk, nnz)
     head, tail = row_of[begin], row_of[end - 1]
-    # one row a chunk: its sums go to the line of the first row
+    # if a chunk has only one row, its sums go to the first row's line
     cut = [(bounds[r] < begin) | (bounds[r + 1] > end) for r in (head, tail)]
     cut[1] = cut[1] & (head != tail)
     is_line = xp.stack(cut, axis=1).ravel()
@@ -270,7 +270,7 @@ def by_nonzeros(
     segments: bool,
     most_elements: int = ml.VECTOR_BYTES,
 ) -> None:
-    """Give waves, or groups of lanes, chunks of entries, and add up the rows that were cut."""
+    """Assign chunks of entries to waves or groups of lanes, then sum the rows that were cut."""
     A, C = call.A, call.C
     batch, _, k = C.shape
     lanes = SHARING_LANES if segments else ml.MOST_ROW_LANES
@@ -297,23 +297,23 @@ def by_nonzeros(
 
 
 class _Anywhere(RowAlgorithm):
-    """A kernel that runs on every GPU, selected by the common rule."""
+    """A kernel that runs on every GPU and is selected by the common rule."""
 
     product: ClassVar[str] = "spmm"
-    #: Of a vector that a lane loads.
+    #: Upper bound of elements per vector that a lane loads.
     most_elements: ClassVar[int] = ml.VECTOR_BYTES
     source: ClassVar[str] = "Huang et al. (2021)"
 
 
 class RowsInTurn(_Anywhere):
-    """Work is split by rows, and each group of lanes has one of its own."""
+    """Work is split by rows, with one row per group of lanes."""
 
     name: ClassVar[str] = "rb-sr"
     waves: ClassVar[int] = 0
     most_lanes: ClassVar[int] = ml.MOST_ROW_LANES
 
     def prepare(self, on: Adapter, A: Csr, facts: Facts) -> Pieces:
-        """Return the rows as they are."""
+        """Return the rows without a list of pieces."""
         return on.pieces(A, 0, sampled=False)
 
     def run(self, on: Adapter, state: Pieces, call: SpmmCall) -> None:
@@ -329,7 +329,7 @@ class RowsInTurn(_Anywhere):
 
 
 class RowsReduced(RowsInTurn):
-    """Work is split by rows, and groups of few lanes share one."""
+    """Work is split by rows, and small groups of lanes share a row."""
 
     by_rule: ClassVar[bool] = False
     name: ClassVar[str] = "rb-pr"
@@ -338,27 +338,27 @@ class RowsReduced(RowsInTurn):
 
 
 class RowsReducedByElements(RowsReduced):
-    """``rb-pr`` with loads of one element of ``B`` at a time, to measure the gain of vectors."""
+    """``rb-pr`` with loads of single elements of ``B``, to measure the gain of vectors."""
 
     name: ClassVar[str] = "rb-pr-scalar"
     most_elements: ClassVar[int] = 1
 
 
 class Team(NamedTuple):
-    """The rows, and how many waves have one together."""
+    """The rows, and the number of waves per row."""
 
     items: Pieces
     waves: int
 
 
 class RowTeam(_Anywhere):
-    """Work is split by rows, and the waves of a block share one."""
+    """Work is split by rows, and the waves of a block share a row."""
 
     source: ClassVar[str] = ""
     name: ClassVar[str] = "row-team"
 
     def prepare(self, on: Adapter, A: Csr, facts: Facts) -> Team:
-        """Return the rows as they are, and at least two waves for each."""
+        """Return the rows, with at least two waves per row."""
         team = team_of(facts.statistics, on.waves, facts.columns, facts.itemsize, on.rules)
         return Team(on.pieces(A, 0, sampled=False), max(team, 2))
 
@@ -368,19 +368,19 @@ class RowTeam(_Anywhere):
 
 
 class EntriesInTurn(_Anywhere):
-    """Work is split by entries, and each group of lanes has a chunk."""
+    """Work is split by entries, with one chunk per group of lanes."""
 
     name: ClassVar[str] = "eb-sr"
     copies: ClassVar[bool] = True
     segments: ClassVar[bool] = False
 
     def chunk(self, on: Adapter, nnz: int) -> int:
-        """Return how many entries a chunk has."""
+        """Return the number of entries per chunk."""
         chunks = on.rules.wave_chunks if self.segments else on.rules.group_chunks
         return next(chunk for least, chunk in reversed(chunks.items()) if nnz >= least)
 
     def prepare(self, on: Adapter, A: Csr, facts: Facts) -> NonzeroSplit:
-        """Return the chunks, made once for a pattern."""
+        """Return the chunks, made once per pattern."""
         chunk = self.chunk(on, A.nnz)
         return A._pattern.get(
             _SPLIT.of_size(chunk),
@@ -401,14 +401,14 @@ class EntriesInTurn(_Anywhere):
 
 
 class EntriesReduced(EntriesInTurn):
-    """Work is split by entries, and a wave adds up the segments of its chunk."""
+    """Work is split by entries, and a wave sums the segments of its chunk."""
 
     name: ClassVar[str] = "eb-pr"
     segments: ClassVar[bool] = True
 
 
 class EntriesReducedByElements(EntriesReduced):
-    """``eb-pr`` with loads of one element of ``B`` at a time, to measure the gain of vectors."""
+    """``eb-pr`` with loads of single elements of ``B``, to measure the gain of vectors."""
 
     by_rule: ClassVar[bool] = False
     name: ClassVar[str] = "eb-pr-scalar"

@@ -1,4 +1,4 @@
-"""The base of the algorithms for products with vectors, and the capabilities that loops ask for."""
+"""The base of matrix-vector algorithms, and the capabilities that loops query."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 class RowKernel(Enum):
-    """The kernels that multiply a row and go on with an operation on it, as their text names them.
+    """Kernels that multiply a row and continue with an operation on it, as their text names them.
 
-    ``STREAM`` loads the rows of a block side by side, in ``LANES`` some lanes share a row, and in
-    ``PACKED`` a lane has a row of a packed copy.
+    ``STREAM`` loads the rows of a block with consecutive lanes. In ``LANES``, some lanes share a
+    row. In ``PACKED``, a lane has a row of a packed copy.
     """
 
     STREAM = "csr_stream"
@@ -30,44 +30,44 @@ class RowKernel(Enum):
 
 
 class VectorFacts(Facts):
-    """Facts of a product with one vector: with the measurements of the matrix that a rule asks for.
+    """Facts of a matrix-vector product, with the matrix's measurements for rules.
 
     Attributes
     ----------
     measured : Measured
-        The measurements; each is made when a rule asks for it.
+        The measurements; each is made when a rule first needs it.
     """
 
     measured: Measured
 
     @classmethod
     def of(cls, measured: Measured, columns: int, dtype: str) -> VectorFacts:
-        """Return the facts of a product of a measured matrix."""
+        """Return the facts of a product with a measured matrix."""
         made = cls(measured.statistics, columns, dtype, measured.A.indices.dtype)
         made.measured = measured
         return made
 
 
 def measured(facts: Facts) -> Measured:
-    """Return the measurements of the matrix that an algorithm for vectors is chosen for."""
+    """Return the measurements of the matrix for which an algorithm is chosen."""
     assert isinstance(facts, VectorFacts)
     return facts.measured
 
 
 class VectorAlgorithm(Algorithm):
-    """An algorithm for products with one vector."""
+    """An algorithm for matrix-vector products."""
 
     converts: ClassVar[bool] = True
-    #: The kernel that goes on with an operation on the row that it has multiplied; None if none
-    #: does. Loops then take two kernels.
+    #: The kernel that can continue with an operation on the row that it has multiplied, or None.
+    #: Without it, loops use two kernels.
     row_kernel: ClassVar[RowKernel | None] = None
-    #: Work-items of a block.
+    #: Work-items per block.
     block: ClassVar[int] = launch.BLOCK
-    #: Whether it multiplies several vectors, with any distance between their elements.
+    #: Whether it multiplies several vectors, with any stride of their elements.
     takes_blocks: ClassVar[bool] = False
 
     def reason(self, on: GpuExecutor, A: CompressedRows, facts: Facts) -> str | None:
-        """Return the rule's reason, if it selects this algorithm."""
+        """Return the rule's reason if it selects this algorithm, else None."""
         choice = measured(facts).choice
         return choice.reason if choice.kernel == self.name else None
 
@@ -76,33 +76,33 @@ class VectorAlgorithm(Algorithm):
         return measured(facts).estimate(self.name)
 
     def kept(self, on: GpuExecutor, A: CompressedRows, state: Any) -> KeptProduct | None:
-        """Return the product of contiguous vectors that the plan keeps; None if it keeps none."""
+        """Return the prepared product of contiguous vectors that a plan keeps, or None."""
         return None
 
     def goes_on(self, state: Any) -> bool:
-        """Return whether the kernel of a plan can go on with an operation on its rows."""
+        """Return whether the kernel of a plan can continue with an operation on its rows."""
         return self.row_kernel is not None
 
     def lanes(self, statistics: RowStatistics, rules: SpmvConstants) -> int:
-        """Return how many lanes share a row."""
+        """Return the number of lanes per row."""
         return 1
 
 
 def row_kernel_of(plan: Plan) -> RowKernel | None:
-    """Return the kernel of a plan that can go on with an operation on its rows, if there is one."""
+    """Return a plan's kernel if it can continue with an operation on its rows, else None."""
     algorithm = plan.algorithm
     able = isinstance(algorithm, VectorAlgorithm) and algorithm.goes_on(plan.state)
     return algorithm.row_kernel if able else None  # type: ignore[attr-defined]
 
 
 def block_of(plan: Plan) -> int:
-    """Return the work-items of a block of a plan's kernel."""
+    """Return the work-items per block of a plan's kernel."""
     algorithm = plan.algorithm
     return algorithm.block if isinstance(algorithm, VectorAlgorithm) else launch.BLOCK
 
 
 def lanes_of(plan: Plan, rules: SpmvConstants) -> int:
-    """Return how many lanes share a row in a plan's kernel."""
+    """Return the number of lanes per row in a plan's kernel."""
     algorithm = plan.algorithm
     if not isinstance(algorithm, VectorAlgorithm):
         return 1

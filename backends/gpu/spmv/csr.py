@@ -1,4 +1,4 @@
-"""The algorithms of csr.spmv on GPUs, and the kernel that follows the plan of a matrix."""
+"""The algorithms of csr.spmv on GPUs, and the kernel that runs a matrix's plan."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ....core.formats.compressed import CompressedRows
     from ....core.formats.csr import Csr
 
-#: Positions that 32-bit indices of packed copies can tell.
+#: Positions that the 32-bit indices of packed copies can represent.
 _LARGEST = 2**31
 
 
@@ -50,11 +50,11 @@ class SubWarp(VectorAlgorithm):
     takes_blocks: ClassVar[bool] = True
 
     def lanes(self, statistics: RowStatistics, rules: SpmvConstants) -> int:
-        """Return how many lanes share a row."""
+        """Return the number of lanes per row."""
         return selection.lanes(statistics, rules)
 
     def prepare(self, on: GpuExecutor, A: Csr, facts: Facts) -> None:
-        """Return nothing: rows are taken as they are."""
+        """Return None: rows need no preparation."""
 
     def run(self, on: GpuExecutor, state: None, call: SpmvCall) -> None:
         """Multiply."""
@@ -65,7 +65,7 @@ class SubWarp(VectorAlgorithm):
 
 
 class CsrStream(VectorAlgorithm):
-    """CSR-stream: a block loads its rows side by side into shared memory and adds them up there."""
+    """CSR-stream: a block loads its rows contiguously into shared memory and sums them there."""
 
     name: ClassVar[str] = "stream"
     source: ClassVar[str] = "Greathouse and Daga (2014)"
@@ -73,14 +73,14 @@ class CsrStream(VectorAlgorithm):
     block: ClassVar[int] = simt.csr_stream.block
 
     def objection(self, on: GpuExecutor, A: CompressedRows, facts: Facts) -> str | None:
-        """Return that there are too many rows, if so."""
+        """Return the objection that there are too many rows, or None."""
         return None if A.shape[0] < _LARGEST else "it counts rows in 32 bits"
 
     def prepare(self, on: GpuExecutor, A: Csr, facts: Facts) -> None:
-        """Return nothing: rows are taken as they are."""
+        """Return None: rows need no preparation."""
 
     def kept(self, on: GpuExecutor, A: CompressedRows, state: None) -> Prepared:
-        """Return the launch."""
+        """Return the prepared launch."""
         return stream(on, A)
 
     def run(self, on: GpuExecutor, state: None, call: SpmvCall) -> None:
@@ -89,13 +89,13 @@ class CsrStream(VectorAlgorithm):
 
 
 class CsrAdaptive(VectorAlgorithm):
-    """CSR-adaptive: blocks have as many whole rows as they multiply at once, or a part of one."""
+    """CSR-adaptive: a block has as many whole rows as it can multiply at once, or part of one."""
 
     name: ClassVar[str] = "csr-adaptive"
     source: ClassVar[str] = "Greathouse and Daga (2014)"
 
     def objection(self, on: GpuExecutor, A: CompressedRows, facts: Facts) -> str | None:
-        """Return that there are no rows, if so."""
+        """Return the objection that there are no rows, or None."""
         return None if A.shape[0] else "it has no rows"
 
     def prepare(self, on: GpuExecutor, A: Csr, facts: Facts) -> RowBlocks:
@@ -103,7 +103,7 @@ class CsrAdaptive(VectorAlgorithm):
         return row_blocks_of(on, A)
 
     def kept(self, on: GpuExecutor, A: CompressedRows, state: RowBlocks) -> KeptProduct:
-        """Return the launch, or its record if rows are cut: that takes scratch memory."""
+        """Return the launch, or a recording if rows are cut, which needs scratch memory."""
         if not state.cut:
             return row_blocks_launch(on, state, A)
         compute, arrays = partial(self.run, on, state), (A.indptr, A.indices)
@@ -123,19 +123,19 @@ class _Packed(VectorAlgorithm):
     row_kernel: ClassVar[RowKernel | None] = RowKernel.PACKED
 
     def objection(self, on: GpuExecutor, A: CompressedRows, facts: Facts) -> str | None:
-        """Return that indices are too large for it, if so."""
+        """Return the objection that indices are too large, or None."""
         if max(*A.shape, A.nnz) >= _LARGEST:
             return "packed copies have 32-bit indices"
         return None
 
     def kept(self, on: GpuExecutor, A: CompressedRows, state: packed.Packed) -> KeptProduct:
-        """Return the launch, or a record of several if rows are cut or empty."""
+        """Return the launch, or a recording of several if rows are cut or empty."""
         if state.empty_rows is None and state.cut_rows is None:
             return packed_launch(on, state, A.dtype, 0)
         return packed_record(on, A, state, partial(self.run, on, state))
 
     def goes_on(self, state: packed.Packed) -> bool:
-        """Return whether each row is one lane's: none is cut or left out."""
+        """Return whether each row belongs to one lane: no row is cut or omitted."""
         return not (state.pieces or state.empty_rows is not None)
 
     def held_alone(self, state: packed.Packed) -> packed.Packed:
@@ -148,7 +148,7 @@ class _Packed(VectorAlgorithm):
 
 
 class Sell(_Packed):
-    """SELL-C-sigma: a packed copy in slices of rows of like length, a lane for a row."""
+    """SELL-C-sigma: a packed copy in slices of rows of similar length, with one lane per row."""
 
     name: ClassVar[str] = "sell"
     source: ClassVar[str] = "Kreutzer et al. (2014)"
@@ -172,7 +172,7 @@ class SellNear(_Packed):
 
 
 class SellPattern(_Packed):
-    """SELL-C-sigma that stores no columns: rows share at most 256 patterns of them, shifted."""
+    """SELL-C-sigma without columns: rows share at most 256 patterns of columns, up to a shift."""
 
     name: ClassVar[str] = "sell-pattern"
 
@@ -182,7 +182,7 @@ class SellPattern(_Packed):
 
 
 class RowSegments(_Packed):
-    """A packed copy of segments of rows: long rows are cut, segments of like length together."""
+    """A packed copy of row segments: long rows are cut, and segments are grouped by length."""
 
     name: ClassVar[str] = "row-segments"
 
@@ -197,7 +197,7 @@ algorithms.register(
 
 
 def select(executor: GpuExecutor, A: Csr, columns: int, dtype: str) -> Selection:
-    """Return the executor, and facts with measurements of the matrix."""
+    """Return the executor, and facts with the matrix's measurements."""
     return Selection(executor, VectorFacts.of(Measured(executor, A), columns, dtype))
 
 
@@ -208,7 +208,7 @@ algorithms.select_by("spmv", select)
 def csr_plan(
     executor: GpuExecutor, A: Csr, product: str, columns: int, kernel: str, dtype: str
 ) -> Plan:
-    """Choose an algorithm by the rule, or by name, and make it ready."""
+    """Choose an algorithm, by rule or by name, and prepare it."""
     return make_plan(executor, A, product, columns, kernel, dtype)
 
 
@@ -216,7 +216,7 @@ def csr_plan(
 def csr_spmv(
     executor: GpuExecutor, A: Csr, x: Array, y: Array, alpha: complex, beta: complex
 ) -> None:
-    """Run the plan for one vector; for several, sub-warps if no row is too long."""
+    """Run the plan for one vector; for several, use sub-warps unless a row is too long."""
     plan: Plan = A.plan
     m, k = y.shape
     known: KeptProduct | None = plan.prepared.get(k)
@@ -248,6 +248,6 @@ def csr_spmv(
     else:
         lanes = selection.lanes(plan.statistics, rules)
         shared_rows = subwarp(executor, lanes, k, A.indptr, A.indices, A.data, A.dtype)
-        if in_blocks and not cut:  # for all row distances
+        if in_blocks and not cut:  # for any row strides
             plan.prepared[k] = shared_rows
         shared_rows(call)

@@ -1,4 +1,4 @@
-"""The kernel that a GPU would select for a matrix of the host, where the GPU is absent."""
+"""Predict the kernel that a GPU would select for a matrix on the host, without the GPU."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .on_device import FoundRowPatterns
 if TYPE_CHECKING:
     from ....core.formats.csr import Csr
 
-#: The header of the kernel of each algorithm, from the folder `backends`.
+#: The header of each algorithm's kernel, relative to the folder `backends`.
 HEADERS = {
     "csr-adaptive": simt.csr_adaptive.header,
     "row-segments": simt.sell_packed.header,
@@ -32,27 +32,27 @@ HEADERS = {
     "subwarp": simt.csr_subwarp.header,
 }
 
-#: Lanes of a wave, by the kind of the device.
+#: Lanes per wave, by the kind of the device.
 WAVES = {"nvidia": 32, "amd": 64}
 
 
 class Forecast(NamedTuple):
-    """The kernel that a device would select for products with one vector.
+    """The predicted kernel for matrix-vector products on a device.
 
     Attributes
     ----------
     kernel : str
         The name of the algorithm.
     reason : str
-        Why, in one sentence.
+        The reason, in one sentence.
     estimate : Estimate or None
         The expected cost of a product.
     statistics : RowStatistics
-        Of the rows.
+        Statistics of the rows.
     device : str
-        The title of the file of constants that served: that of an unknown device, if none matches.
+        The title of the file of constants that was used; an unknown device's if no file matches.
     bandwidth : str
-        The name of the file with the bandwidth of the estimate: that of the device, or a base.
+        The name of the file with the bandwidth of the estimate: the device's, or a base.
     """
 
     kernel: str
@@ -64,7 +64,7 @@ class Forecast(NamedTuple):
 
     @property
     def header(self) -> str:
-        """The header of the kernel, from the folder `backends`."""
+        """The header of the kernel, relative to the folder `backends`."""
         return HEADERS[self.kernel]
 
     def __str__(self) -> str:
@@ -76,7 +76,7 @@ class Forecast(NamedTuple):
 
 
 class OnHost(Measurements):
-    """The measurements of a matrix of the host, made by NumPy for a device that is absent."""
+    """Measurements of a matrix on the host by NumPy, for an absent device."""
 
     def __init__(self, A: Csr, rules: SpmvConstants, warp: int, free_bytes: int) -> None:
         self.A, self.rules, self.warp, self.free_bytes = A, rules, warp, free_bytes
@@ -84,12 +84,12 @@ class OnHost(Measurements):
 
     @cached_property
     def statistics(self) -> RowStatistics:
-        """Of the rows."""
+        """The statistics of the rows."""
         return lengths_in_numbers(self.A.indptr, self.A.shape[1])
 
     @cached_property
     def _offsets(self) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """The columns of the entries, from the diagonal."""
+        """The columns of the entries, relative to the diagonal."""
         lengths = np.diff(self.A.indptr)
         rows = np.repeat(np.arange(lengths.size), lengths)
         found: np.ndarray[Any, np.dtype[np.int64]] = self.A.indices.astype(np.int64) - rows
@@ -116,31 +116,31 @@ class OnHost(Measurements):
         return int(abs(self._offsets).max(initial=0))
 
     def paddings(self, enough: float) -> tuple[float, float]:
-        """Return the padding of rows as they come and, if it is more than ``enough``, sorted."""
+        """Return the padding of rows in order and, if it exceeds ``enough``, of sorted rows."""
         return packed.paddings(np, self.A.indptr, self.warp, enough)
 
     def shared_share(self) -> float:
-        """Return the share of the entries in the columns that shared memory holds."""
+        """Return the fraction of entries in the columns that shared memory holds."""
         count = np.sort(np.bincount(self.A.indices, minlength=self.A.shape[1]))
         return float(count[-self.cached :].sum() / max(self.A.nnz, 1))
 
 
 def forecast(A: Csr, device: str, kind: str = "nvidia", free_bytes: int = 2**36) -> Forecast:
-    """Return the kernel of products with one vector that a GPU would select.
+    """Return the kernel that a GPU would select for matrix-vector products.
 
-    The GPU need not be present: the rule is a function of measurements of the matrix, which NumPy
-    makes here, and of the constants of the device (``core/devices``).
+    The GPU need not be present: the rule depends only on measurements of the matrix, which NumPy
+    makes here, and on the constants of the device (``core/devices``).
 
     Parameters
     ----------
     A : Csr
         The matrix, on any executor.
     device : str
-        The name of the device, as its driver gives it: ``"NVIDIA H100"``.
+        The device's name as its driver reports it: ``"NVIDIA H100"``.
     kind : {"nvidia", "amd"}
         The kind of the device.
     free_bytes : int
-        Bytes of memory that are free on it.
+        Free memory of the device in bytes.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Products of matrices of other formats than CSR and blocks of vectors."""
+"""Products of matrices in formats other than CSR with blocks of vectors."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @kernel(operations.csr_diagonal)
 def csr_diagonal(executor: GpuExecutor, A: Csr, d: Array) -> None:
-    """Let a work-item look through a row."""
+    """Assign one row to each work-item."""
     count = int(d.size)
     if count:
         executor.launch_simt(
@@ -46,19 +46,19 @@ def csr_diagonal(executor: GpuExecutor, A: Csr, d: Array) -> None:
         )
 
 
-# ---- formats that become rows first
+# ---- formats that are converted to rows first
 
 
 @kernel(operations.csc_spmv)
 def csc_spmv(
     executor: GpuExecutor, A: Csc, x: Array, y: Array, alpha: complex, beta: complex
 ) -> None:
-    """Use the copy by rows that the matrix keeps."""
+    """Multiply by the row-major copy that the matrix keeps."""
     csr_spmv(executor, A.by_rows, x, y, alpha, beta)
 
 
 class CooPlan(NamedTuple):
-    """The first entries of the rows of a Coo, and the chosen kernel."""
+    """The first entry of each row of a Coo matrix, and the chosen kernel."""
 
     indptr: Array
     statistics: RowStatistics
@@ -69,7 +69,7 @@ class CooPlan(NamedTuple):
 def coo_spmv(
     executor: GpuExecutor, A: Coo, x: Array, y: Array, alpha: complex, beta: complex
 ) -> None:
-    """Find where rows begin, once; then the product is that of a CSR matrix that is not packed."""
+    """Find the row pointers once; then multiply as an unpacked CSR matrix."""
     m, k = y.shape
     if m == 0 or k == 0:
         return
@@ -77,7 +77,7 @@ def coo_spmv(
         scale(executor, y, beta)
         return
     plan = coo_plan(executor, A)
-    # The launches read the values of the matrix alone.
+    # The launches read only the matrix's values.
     call = SpmvCall(A, x, y, alpha, beta)  # type: ignore[arg-type]
     cut = k > 1 and selection.one_by_one(plan.statistics, k, executor.constants.of(SpmvConstants))
     if plan.row_blocks is not None and (k == 1 or cut):
@@ -91,7 +91,7 @@ _COO: Key[CooPlan] = Key("rows of a Coo")
 
 
 def coo_plan(executor: GpuExecutor, matrix: Coo) -> CooPlan:
-    """Return the plan for the rows of a Coo; it is stored with the matrix."""
+    """Return the plan for the rows of a Coo matrix, cached with the matrix."""
     return matrix._pattern.get(_COO, lambda: _coo_plan(executor, matrix))
 
 
@@ -116,7 +116,7 @@ def _coo_plan(executor: GpuExecutor, matrix: Coo) -> CooPlan:
 def ell_spmv(
     executor: GpuExecutor, A: Ell, x: Array, y: Array, alpha: complex, beta: complex
 ) -> None:
-    """Let a work-item have a row of a column."""
+    """Assign a row and a column of the block to each work-item."""
     m, k = y.shape
     if m and k:
         executor.launch_simt(
@@ -132,7 +132,7 @@ def ell_spmv(
 def hybrid_spmv(
     executor: GpuExecutor, A: Hybrid, x: Array, y: Array, alpha: complex, beta: complex
 ) -> None:
-    """Let a work-item have a row of both parts, if the longest remainder is not long."""
+    """Assign a row of both parts to each work-item, unless the longest remainder is long."""
     (m, k), ell, coo = y.shape, A.ell, A.coo
     if m == 0 or k == 0:
         return
@@ -160,7 +160,7 @@ def hybrid_spmv(
 def sellp_spmv(
     executor: GpuExecutor, A: Sellp, x: Array, y: Array, alpha: complex, beta: complex
 ) -> None:
-    """Let a work-item have a lane of a slice of a column."""
+    """Assign a lane of a slice and a column of the block to each work-item."""
     m, k = y.shape
     if m and k:
         executor.launch_simt(
@@ -179,7 +179,7 @@ def sellp_spmv(
 def bsr_spmv(
     executor: GpuExecutor, A: Csr, x: Array, y: Array, alpha: complex, beta: complex
 ) -> None:
-    """Let a few lanes have a row of numbers; the compiler knows blocks of up to four columns."""
+    """Assign a row of numbers to a few lanes; blocks of up to 4 columns are compiled in."""
     m, k = y.shape
     if m == 0 or k == 0:
         return
@@ -200,7 +200,7 @@ def bsr_spmv(
 def dense_spmv(
     executor: GpuExecutor, A: Csr, x: Array, y: Array, alpha: complex, beta: complex
 ) -> None:
-    """Use a wave a row for few vectors and within programs, and cuBLAS for many: it reuses rows."""
+    """Use one wave per row for few vectors or in programs; cuBLAS, which reuses rows, for many."""
     (m, n), k = A.shape, y.shape[1]
     if m == 0 or k == 0:
         return

@@ -1,4 +1,4 @@
-"""The measurements of a CSR matrix that the rule for products with vectors asks for."""
+"""The measurements of a CSR matrix for the rules of matrix-vector products."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from . import on_device, packed, selection
 if TYPE_CHECKING:
     from ....core.formats.csr import Csr
 
-#: Rows up to which NumPy makes plans wherever kernels are: it takes a millisecond.
+#: Up to this number of rows, NumPy makes plans although kernels exist: it takes a millisecond.
 FEW_ROWS = 1 << 13
-#: The programs compiled while NumPy makes the first plans: a plan of 216,000 rows takes 17
-#: milliseconds, and the kernels take 1.3 (H100).
+#: Programs to compile while NumPy makes the first plans: a plan of 216,000 rows takes NumPy 17
+#: milliseconds and the kernels 1.3 (H100).
 _PLAN = ("csr.plan",)
 
 
 def statistics_of(executor: GpuExecutor, indptr: Array, columns: int) -> RowStatistics:
-    """Return the statistics of the rows; of many, without copying their lengths to the host."""
+    """Return the row statistics; for many rows, without copying their lengths to the host."""
     if executor.plans_on_host(int(indptr.size)):
         return lengths_in_numbers(executor.to_host(indptr), columns)
     return on_device.RowLengths(executor, indptr).statistics(columns)
 
 
 def is_planned_on_host(executor: GpuExecutor, rows: int, dtype: Any, index: Any) -> bool:
-    """Return whether NumPy makes a plan: of few rows, and of more while kernels are compiled."""
+    """Return whether NumPy makes a plan: for few rows, or for more while kernels are compiled."""
     if executor.plans_on_host(rows) and rows <= FEW_ROWS:
         return True
     executor.compile_ahead(_PLAN, dtype, index)
@@ -43,7 +43,7 @@ def is_planned_on_host(executor: GpuExecutor, rows: int, dtype: Any, index: Any)
 class Measurements(ABC):
     """A CSR matrix for which an algorithm is chosen, and the rule's choice for it.
 
-    Each measurement is made when a rule asks for it: a subclass makes them.
+    Subclasses make each measurement when a rule first needs it.
 
     Attributes
     ----------
@@ -52,9 +52,9 @@ class Measurements(ABC):
     rules : SpmvConstants
         The constants of the device.
     free_bytes : int
-        Bytes of memory that are free.
+        Free memory in bytes.
     cached : int
-        Values of x that the shared memory of a block holds; 0 if it is too small.
+        Number of x values that a block's shared memory holds; 0 if it is too small.
     """
 
     A: Csr
@@ -65,7 +65,7 @@ class Measurements(ABC):
     @cached_property
     @abstractmethod
     def statistics(self) -> RowStatistics:
-        """Of the rows."""
+        """The statistics of the rows."""
 
     @cached_property
     @abstractmethod
@@ -87,7 +87,7 @@ class Measurements(ABC):
 
     @cached_property
     def _is_narrow(self) -> bool:
-        """Whether 32-bit indices are enough for a packed copy."""
+        """Whether 32-bit indices suffice for a packed copy."""
         return max(*self.A.shape, self.A.nnz) < 2**31
 
     @cached_property
@@ -113,7 +113,7 @@ class Measurements(ABC):
         small = selection.choose_small(self.statistics, rules) is not None
         if small or not self._is_narrow or A.is_lean:
             return facts
-        # Rows are not sorted for a copy that would be refused without padding.
+        # Do not sort rows for a copy that would be rejected even without padding.
         may_pack = selection.packs(self.statistics, facts._replace(padding=1.0), rules)
         found = self.paddings(rules.most_padding if may_pack else np.inf)
         facts = facts._replace(padding=found[0], sorted_padding=found[1])
@@ -152,13 +152,13 @@ class Measured(Measurements):
 
     @cached_property
     def is_on_host(self) -> bool:
-        """Whether NumPy makes the plan: of few rows, and of more while kernels are compiled."""
+        """Whether NumPy makes the plan: for few rows, or for more while kernels are compiled."""
         A = self.A
         return is_planned_on_host(self.executor, A.shape[0], A.dtype, A.indices.dtype)
 
     @cached_property
     def lengths(self) -> on_device.RowLengths | None:
-        """Of the rows, if they are measured on the device; of many, together with patterns."""
+        """The row lengths if measured on the device; for many rows, measured with patterns."""
         if self.is_on_host:
             return None
         A, rules, made = self.A, self.rules, on_device.RowLengths(self.executor, self.A.indptr)
@@ -173,12 +173,12 @@ class Measured(Measurements):
 
     @cached_property
     def _indptr(self) -> np.ndarray[Any, Any]:
-        """Where rows begin, on the host."""
+        """Row pointers on the host."""
         return self.executor.to_host(self.A.indptr)
 
     @cached_property
     def statistics(self) -> RowStatistics:
-        """Of the rows."""
+        """The statistics of the rows."""
         columns = self.A.shape[1]
         if self.lengths is not None:
             return self.lengths.statistics(columns)
@@ -197,12 +197,12 @@ class Measured(Measurements):
 
     @cached_property
     def free_bytes(self) -> int:  # type: ignore[override]
-        """Bytes of memory that are free."""
+        """Free memory in bytes."""
         return self.executor.free_memory()
 
     @cached_property
     def cached(self) -> int:  # type: ignore[override]
-        """Values of x that the shared memory of a block holds; 0 if it is too small."""
+        """Number of x values that a block's shared memory holds; 0 if it is too small."""
         least = self.rules.shared_bytes
         enough = self.executor.device.shared_bytes >= least
         return least // self.A.dtype.itemsize if enough else 0
@@ -218,7 +218,7 @@ class Measured(Measurements):
         return packed.shared_share(self.executor, self.A, self.cached)
 
     def packed_rows(self, code: int) -> packed.Packed:
-        """Return a packed copy of rows, which are sorted if padding were too much."""
+        """Return a packed copy of the rows, which are sorted if padding would be too large."""
         in_order = self.facts.padding <= self.rules.most_padding
         patterns = self.patterns if code == packed.PATTERN else None
         return packed.pack_rows(

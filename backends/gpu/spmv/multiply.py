@@ -1,4 +1,4 @@
-"""How products of CSR matrices and vectors are launched, by each kind of state of a plan."""
+"""Launches of CSR matrix-vector products, for each kind of plan state."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ def subwarp(
     data: Array,
     dtype: np.dtype[Any] | None = None,
 ) -> Prepared:
-    """Return the launch for blocks of ``k`` columns; it takes ``x, y, alpha, beta``.
+    """Return a launch for blocks of ``k`` columns that takes ``x, y, alpha, beta``.
 
-    ``dtype`` is that of the blocks, if values are stored in another one.
+    ``dtype`` is the dtype of the blocks, if stored values have another one.
     """
     m = int(indptr.size) - 1
     return prepare(
@@ -63,7 +63,7 @@ def subwarp(
 
 
 def row_blocks_of(executor: GpuExecutor, matrix: Csr) -> RowBlocks:
-    """Return the row blocks of a CSR matrix; they are the same for any values of one size."""
+    """Return the row blocks of a CSR matrix, which depend only on the size of a value."""
     itemsize = matrix.dtype.itemsize
     nbytes = matrix.nbytes + sum(matrix.shape) * itemsize
     return matrix._pattern.get(
@@ -79,7 +79,7 @@ def multiply_row_blocks(
     indices: Array,
     call: SpmvCall,
 ) -> None:
-    """Multiply column by column: products of one fill shared memory."""
+    """Multiply column by column: the products of one column fill the shared memory."""
     data, x, y = call.A.data, call.x, call.y
     partial, counters = 0, 0
     if row_blocks.cut:
@@ -104,12 +104,12 @@ def multiply_row_blocks(
 
 
 def row_blocks_scratch(row_blocks: RowBlocks, itemsize: int) -> tuple[int, int]:
-    """Return the bytes and counters of scratch memory that row blocks with cut rows take."""
+    """Return the bytes and counters of scratch memory for row blocks with cut rows."""
     return row_blocks.count * itemsize, row_blocks.count
 
 
 def row_blocks_launch(executor: GpuExecutor, row_blocks: RowBlocks, A: CompressedRows) -> Prepared:
-    """Return the launch for vectors in lines, if no row is cut."""
+    """Return the launch for contiguous vectors, if no row is cut."""
     return prepare(
         executor,
         simt.csr_adaptive,
@@ -127,9 +127,9 @@ def row_blocks_launch(executor: GpuExecutor, row_blocks: RowBlocks, A: Compresse
 
 
 def stream(executor: GpuExecutor, A: CompressedRows) -> Prepared:
-    """Return the launch that loads short rows side by side into shared memory."""
+    """Return the launch that loads short rows contiguously into shared memory."""
     m = A.shape[0]
-    # Every block has its rows: with a loop the next rows would wait for the last of these.
+    # Each block has one set of rows: in a loop, the next rows would wait for the slowest of these.
     blocks = -(-m // simt.csr_stream.block)
     return prepare(
         executor,
@@ -147,8 +147,8 @@ def stream(executor: GpuExecutor, A: CompressedRows) -> Prepared:
 def packed_launch(
     executor: GpuExecutor, state: packed.Packed, dtype: np.dtype[Any], partial: int
 ) -> Prepared:
-    """Return the launch for the rows and pieces of a packed copy; sums of pieces are partial."""
-    # A block for every 256 lanes: the loop over lanes is for kernels that end in a sum.
+    """Return the launch for the lanes of a packed copy; cut rows get partial sums."""
+    # One block per 256 lanes: the loop over lanes is only for kernels that end in a sum.
     return prepare(
         executor,
         simt.sell_packed,
@@ -167,7 +167,7 @@ def packed_launch(
 
 
 def packed_scratch(state: packed.Packed, columns: int, itemsize: int) -> tuple[int, int]:
-    """Return the bytes of scratch memory for a sorted x, and for the sums of segments of rows."""
+    """Return the bytes of scratch memory for a sorted x, and for the sums of row segments."""
     sorted_bytes = -(-columns * itemsize // 256) * 256 if state.cached else 0
     return sorted_bytes, state.pieces * itemsize
 
@@ -178,7 +178,7 @@ def packed_record(
     state: packed.Packed,
     compute: Callable[[SpmvCall], None],
 ) -> Recorded:
-    """Return the record of a product by a packed copy that takes several launches."""
+    """Return a recording of a product by a packed copy that needs several launches."""
     nbytes = sum(packed_scratch(state, A.shape[1], A.dtype.itemsize))
     return Recorded(executor, A.dtype, compute, (nbytes, 1))
 
@@ -189,12 +189,12 @@ def multiply_packed(
     call: SpmvCall,
     multiply_cached: Callable[..., None] | None = None,
 ) -> None:
-    """Gather x if its columns are renumbered, multiply, and add up the rows that were cut.
+    """Gather x if its columns are renumbered, multiply, and sum the cut rows.
 
     Parameters
     ----------
     multiply_cached : callable, optional
-        Multiplies where columns are in shared memory: ``state.cached`` is the number of these.
+        Multiplies with columns in shared memory; ``state.cached`` is their number.
     """
     x, y, alpha, beta = call.x, call.y, call.alpha, call.beta
     n, dtype = x.shape[0], x.dtype

@@ -1,8 +1,9 @@
-"""Parts of plans of many rows, computed by wollemi's own kernels.
+"""Parts of plans for many rows, computed by wollemi's own kernels.
 
-CuPy compiles each of its functions when a machine first meets it, some 0.09 seconds each: a first
-product of two million rows met 25 to 31 of them (H200). The functions here return the same as the
-ones of :mod:`.packed`, :mod:`.row_blocks` and :mod:`wollemi.core.statistics` for few rows.
+CuPy compiles each of its functions at the first use on a machine, some 0.09 seconds each: a first
+product of two million rows used 25 to 31 of them (H200). The functions of this module return the
+same results as the functions of :mod:`.packed`, :mod:`.row_blocks` and
+:mod:`wollemi.core.statistics` for few rows.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from ...unified.wrappers import SimtKernel
     from ..types import LaunchOperand
 
-#: Rows are sorted within this number of slices: 1024 rows keep adjacent reads of x adjacent.
+#: Sort rows within this many slices: 1024 rows keep adjacent reads of x adjacent.
 WINDOW = 32
 
 
@@ -39,13 +40,13 @@ def _launch(
     *given: LaunchOperand,
     **constants: int,
 ) -> None:
-    """Launch a kernel over indices, without values, on a number of work-items."""
+    """Launch a kernel on indices, without values, for a number of work-items."""
     blocks = launch.row_blocks(items, kernel.block)
     executor.launch_simt(kernel, blocks, given, np.float32, index, **constants)
 
 
 class Numbers(NamedTuple):
-    """The longest lane, filled lanes, squares of lengths, entries with padding and without it."""
+    """The longest lane, nonempty lanes, squared lengths, entries with and without padding."""
 
     longest: int
     filled: int
@@ -55,7 +56,7 @@ class Numbers(NamedTuple):
 
 
 def measure(executor: GpuExecutor, indptr: Array, order: Array | None = None) -> Numbers:
-    """Return the numbers of rows as they come, or in an order."""
+    """Return the numbers of rows in their order, or in a given order."""
     numbers = executor.allocate((6,), np.int64)
     _measure(executor, indptr, order, numbers)
     return _numbers(executor.to_host(numbers))
@@ -70,7 +71,7 @@ def _measure(executor: GpuExecutor, indptr: Array, order: Array | None, numbers:
 
 
 def _resident(executor: GpuExecutor, items: int, kernel: SimtKernel) -> int:
-    """Return enough blocks for a number of work-items, as many as are resident at most."""
+    """Return enough blocks for a number of work-items, at most the resident ones."""
     most = executor.device.multiprocessors * launch.RESIDENT
     return min(launch.row_blocks(items, kernel.block), most)
 
@@ -81,7 +82,7 @@ def _numbers(found: np.ndarray[Any, Any]) -> Numbers:
 
 
 class RowLengths:
-    """The lengths of rows, of which each order is measured once.
+    """The lengths of rows; each order is measured once.
 
     Parameters
     ----------
@@ -94,12 +95,12 @@ class RowLengths:
 
     @cached_property
     def as_they_come(self) -> Numbers:
-        """Of rows as they come."""
+        """The numbers of rows in their order."""
         return measure(self.executor, self.indptr)
 
     @cached_property
     def order(self) -> Array:
-        """The rows by falling length within windows; rows of one length in their order."""
+        """The rows sorted by decreasing length within windows; equal lengths keep their order."""
         m, window = int(self.indptr.size) - 1, self.executor.device.warp * WINDOW
         order = self.executor.allocate((m,), np.int32)
         self.executor.launch_simt(
@@ -114,7 +115,7 @@ class RowLengths:
 
     @cached_property
     def in_windows(self) -> Numbers:
-        """Of rows in this order."""
+        """The numbers of rows in this order."""
         return measure(self.executor, self.indptr, self.order)
 
     def statistics(self, columns: int) -> RowStatistics:
@@ -123,10 +124,9 @@ class RowLengths:
         return in_numbers(m, columns, found.entries, found.squares, found.longest, found.filled)
 
     def paddings(self, enough: float) -> tuple[float, float]:
-        """Return packed entries per entry, of rows as they come and, if that is too much, sorted.
+        """Return packed entries per entry, for rows in order and, if that is too much, sorted.
 
-        The padding of sorted rows is not computed where rows in their order have at most
-        ``enough``.
+        The padding of sorted rows is not computed if rows in order have at most ``enough``.
         """
         entries = max(self.as_they_come.entries, 1)
         as_they_come = self.as_they_come.slices / entries
@@ -136,7 +136,7 @@ class RowLengths:
 
 
 def lanes_of_rows(executor: GpuExecutor, indptr: Array, order: Array | None) -> tuple[Array, Array]:
-    """Return the first entries and the lengths of lanes that are rows, as they come or in order."""
+    """Return the first entries and lengths of lanes that are rows, in order or as given."""
     m = int(indptr.size) - 1
     start, length = executor.allocate((m,), np.int64), executor.allocate((m,), np.int32)
     _launch(executor, simt.lay_lanes, m, indptr.dtype, m, indptr, order, start, length)
@@ -144,7 +144,7 @@ def lanes_of_rows(executor: GpuExecutor, indptr: Array, order: Array | None) -> 
 
 
 def slice_pointers(executor: GpuExecutor, length: Array) -> Array:
-    """Return where the slices of lanes of these lengths begin, and where the last one ends."""
+    """Return the beginning of each slice of lanes with these lengths, and the end of the last."""
     lanes = int(length.size)
     widths = executor.allocate((-(-lanes // executor.device.warp),), np.int64)
     _launch(executor, simt.measure_slices, lanes, np.int64, lanes, length, widths)
@@ -152,23 +152,23 @@ def slice_pointers(executor: GpuExecutor, length: Array) -> Array:
 
 
 def equal_slices(executor: GpuExecutor, slices: int, width: int) -> Array:
-    """Return where slices of one width begin, and where the last one ends."""
+    """Return the beginning of each slice of equal width, and the end of the last."""
     pointers = executor.allocate((slices + 1,), np.int64)
     _launch(executor, simt.equal_slices, slices + 1, np.int64, slices, width, pointers)
     return pointers
 
 
 class FoundRowPatterns(NamedTuple):
-    """The patterns of the rows, as offsets from the diagonal.
+    """The patterns of rows, as offsets from the diagonal.
 
     Attributes
     ----------
     reach : int
         The largest offset.
     of_row : array or None
-        The number of each row's pattern; None if there are more than were asked about.
+        The pattern of each row; None if there are more patterns than allowed.
     model : array or None
-        A row that has each pattern.
+        An example row for each pattern.
     """
 
     reach: int
@@ -177,12 +177,12 @@ class FoundRowPatterns(NamedTuple):
 
     @property
     def distinct(self) -> int:
-        """How many patterns there are; 0 if too many."""
+        """The number of patterns; 0 if there are too many."""
         return 0 if self.model is None else int(self.model.size)
 
 
 def examine(executor: GpuExecutor, indptr: Array, indices: Array, reach: Array) -> Array:
-    """Return a hash of each row's offsets from the diagonal, and raise ``reach`` to the largest."""
+    """Return a hash of each row's offsets from the diagonal; update ``reach`` to the largest."""
     m = int(indptr.size) - 1
     hashes = executor.allocate((m,), np.int64)
     _launch(executor, simt.examine_rows, m, indptr.dtype, m, indptr, indices, hashes, reach)
@@ -196,14 +196,14 @@ def reach_of_rows(executor: GpuExecutor, indptr: Array, indices: Array) -> int:
     return int(executor.to_host(reach)[0])
 
 
-#: Cells of the table that the kernels find patterns with, and of the numbers behind it.
+#: Cells of the table in which kernels find patterns, and of the numbers after it.
 _CELLS, _COUNTS, _LENGTHS = 2 * simt.SLOTS, 2, 6
 
 
 def row_patterns(
     executor: GpuExecutor, indptr: Array, indices: Array, most: int
 ) -> FoundRowPatterns:
-    """Return the patterns of rows, if they are at most ``most``."""
+    """Return the patterns of rows, if there are at most ``most``."""
     table = executor.zeros((_CELLS + _COUNTS,), np.int64)
     made = _find_patterns(executor, indptr, indices, most, table)
     found = _patterns(executor.to_host(table[_CELLS:]), most, *made)
@@ -214,13 +214,13 @@ def row_patterns(
 def lengths_and_patterns(
     executor: GpuExecutor, indptr: Array, indices: Array, most: int, longest: int, slices: int
 ) -> tuple[Numbers, FoundRowPatterns | None]:
-    """Return the numbers of rows as they come, and their patterns, with one wait for both.
+    """Return the numbers of rows in order, and their patterns, with one wait for both.
 
     Parameters
     ----------
     longest, slices : int
-        Patterns are None where a row is longer, or the entries with padding are more: a lane has
-        a row, so that it would take long.
+        Patterns are None if a row is longer, or if there are more entries with padding: a lane
+        processes a whole row, which would take long.
     """
     table = executor.zeros((_CELLS + _COUNTS + _LENGTHS,), np.int64)
     lengths = table[_CELLS + _COUNTS :]
@@ -240,7 +240,7 @@ def _find_patterns(
     longest: int = 0,
     slices: int = 0,
 ) -> tuple[Array, Array]:
-    """Launch a pass over the entries; return the number of each row's pattern, and models."""
+    """Launch a pass over the entries; return each row's pattern number, and example rows."""
     m, slots = int(indptr.size) - 1, simt.SLOTS
     slot, of_row = executor.allocate((2 * m,), np.uint8), executor.allocate((m,), np.uint8)
     codes, model = executor.allocate((slots,), np.uint8), executor.allocate((most,), np.int64)
@@ -258,7 +258,7 @@ def _find_patterns(
 def _patterns(
     counts: np.ndarray[Any, Any], most: int, of_row: Array, model: Array
 ) -> FoundRowPatterns | None:
-    """Return the patterns by the numbers behind the table; None if none were looked for."""
+    """Return the patterns from the numbers after the table; None if none were searched for."""
     far, count, differ, _ = (int(n) for n in counts.view(np.int32))
     if count == 0:
         return None
@@ -275,7 +275,7 @@ def check_patterns(
     model: Array,
     wrong: Array,
 ) -> None:
-    """Count in ``wrong`` the rows that differ from their model."""
+    """Count in ``wrong`` the rows that differ from their pattern's example row."""
     m = int(indptr.size) - 1
     given = (m, indptr, indices, of_row, model, wrong)
     _launch(executor, simt.check_patterns, m, indptr.dtype, *given)
@@ -284,14 +284,14 @@ def check_patterns(
 def pattern_offsets(
     executor: GpuExecutor, indptr: Array, indices: Array, model: Array, width: int, none: int
 ) -> Array:
-    """Return the offsets of each pattern from the diagonal, in lines of ``width``.
+    """Return each pattern's offsets from the diagonal, in lines of ``width``.
 
     Parameters
     ----------
     model : array
-        A row that has each pattern.
+        An example row for each pattern.
     none : int
-        Stands behind the last offset.
+        The number that follows the last offset of a pattern.
     """
     offsets = executor.allocate((int(model.size), width), np.int32)
     given = (int(model.size), width, none, indptr, indices, model, offsets)
@@ -300,7 +300,7 @@ def pattern_offsets(
 
 
 def column_counts(executor: GpuExecutor, indices: Array, columns: int) -> Array:
-    """Return how many entries each column has, in 32 bits."""
+    """Return the number of entries per column, in 32 bits."""
     counts = executor.zeros((columns,), np.int32)
     if indices.size:
         entries = int(indices.size)
@@ -317,7 +317,7 @@ def row_blocks(
     begins = executor.allocate((m + 1,), np.uint8)
     given: tuple[Any, ...] = (m, indptr, most, most_rows, jump, begins)
     _launch(executor, simt.end_row_blocks, m + 1, dtype, *given)
-    # Two neighbours have more than most entries or rows together.
+    # Two adjacent row blocks together exceed the limit of entries or of rows.
     nnz = int(executor.to_host(indptr[-1:])[0])
     count = min(m, 2 * (nnz // most + m // most_rows + 1))
     for _ in range(count.bit_length()):

@@ -1,7 +1,7 @@
 """Packed copies of CSR matrices: slices of rows of similar length, stored lane by lane.
 
-A lane of a slice is a row or, where rows are long, a piece of one. The arrays are made by
-sorts and prefix sums, of many rows on the device; the plan that has them belongs to the matrix.
+A lane of a slice is a row or, for long rows, a piece of one. Sorts and prefix sums make the arrays,
+on the device for many rows; the plan that contains them belongs to the matrix.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from ....core.executor import Array
     from ....core.formats.csr import Csr
 
-#: Entries of a piece of a long row. 64 was 3 to 4 % faster than 32 and 128 on an R-MAT graph
+#: Entries per piece of a long row. On an R-MAT graph, 64 was 3 to 4 % faster than 32 and 128
 #: (H200).
 PIECE = 64
-#: Padding that one width for all slices may add to the cost of slices.
+#: Use one width for all slices if padding increases the cost of slices by at most this factor.
 ONE_WIDTH = 1.03
-#: Pieces beyond which a block and not a wave adds up a row.
+#: If a row has more pieces, a block sums them instead of a wave.
 MANY_PIECES = 256
-#: Padding up to which pieces stay in the order of rows within windows; 1.25 moved a quarter more
-#: for a random power-law matrix (424 microseconds, cuSPARSE 382; H200).
+#: Pieces keep the order of rows within windows if the padding is at most this factor; 1.25 moved a
+#: quarter more data for a random power-law matrix (424 microseconds, cuSPARSE 382; H200).
 KEEP_ORDER = 1.08
 
 
@@ -42,26 +42,26 @@ NO_OFFSET = -(2**31)
 
 
 class Packed:
-    """A packed copy, and the arrays that the product with it needs.
+    """A packed copy, and the arrays that its product needs.
 
     Attributes
     ----------
     code : int
-        How entries tell their columns: ``ABSOLUTE``, ``NEAR`` or ``PATTERN``.
+        The encoding of columns: ``ABSOLUTE``, ``NEAR`` or ``PATTERN``.
     lanes : int
-        Rows and pieces of rows.
+        Number of lanes: rows and pieces of rows.
     width : int
-        Of all slices, if the kernel is made for it; 0 if slices differ or are wide.
+        The width of all slices, if the kernel is compiled for it; 0 if widths differ or are large.
     slice_ptr, codes, values, target, offsets : array
-        As the kernel ``sell_packed`` takes them.
+        The arguments of the kernel ``sell_packed``.
     start, length : array or None
-        Which entries of the matrix each lane has; None where lane i has the row i.
+        The entries of each lane in the matrix; None if lane i is row i.
     cut_rows, cut_first, cut_last : array or None
-        The rows that were cut, and their segments; rows with many segments come first.
+        The cut rows and their segments; rows with many segments come first.
     empty_rows : array or None
-        The rows without entries, where they are not lanes.
+        The rows without entries, if they are not lanes.
     gathered : array or None
-        The order in which x is to be sorted.
+        The order in which to sort x.
     """
 
     width = 0
@@ -88,20 +88,20 @@ class Packed:
         self.dtype = matrix.data.dtype
 
     def pack(self, matrix: Csr, lanes: int, numbers: on_device.Numbers | None = None) -> Packed:
-        """Lay out the slices of lanes and fill them.
+        """Lay out the slices of lanes, and fill them.
 
         Parameters
         ----------
         matrix : Csr
         lanes : int
-            How many there are.
+            The number of lanes.
         numbers : Numbers, optional
-            The statistics of their lengths, where they are known.
+            The statistics of the lanes' lengths, if they are known.
 
         Raises
         ------
         Unsuited
-            If there are none.
+            If there are no lanes.
         """
         if not lanes:
             raise Unsuited("it has no entries to lay out")
@@ -128,12 +128,12 @@ class Packed:
     def _tell_columns(
         self, matrix: Csr, patterns: on_device.FoundRowPatterns, longest: int
     ) -> None:
-        """Give each lane a pattern, and the patterns a table of offsets."""
+        """Assign a pattern to each lane, and make the patterns' table of offsets."""
         if patterns.model is None:
             raise Unsuited(f"rows have more than {MOST_PATTERNS} patterns of columns")
-        # An odd distance: lanes of one step, each in a line of its own, read from different banks.
-        # Of blocks of 64 x 64 and 32 x 32 the product took 80 microseconds, with 125 x 125 it took
-        # 37.
+        # An odd stride: lanes at the same step, each in its own line, then read from different
+        # banks. For blocks of 64 x 64 and 32 x 32 the product took 80 microseconds, with 125 x 125
+        # it took 37.
         self.pattern_width = longest | 1
         self.offsets = on_device.pattern_offsets(
             self.executor,
@@ -150,7 +150,7 @@ class Packed:
             )
 
     def update_values(self, matrix: Csr) -> None:
-        """Copy the new values of the matrix to their positions; repeats reuse the launch."""
+        """Copy the matrix's new values to their positions; repeats reuse the launch."""
         executor = self.executor
         read = (matrix.data, matrix.indices, matrix.indptr, self.values, self.start)
         key = (matrix.dtype, *map(address, read))
@@ -165,7 +165,7 @@ class Packed:
         self.executor.launch(function, blocks, values, simt.sell_fill.block)
 
     def _filling(self, matrix: Csr, code: int) -> tuple[Any, int, list[Any]]:
-        """Return the kernel that fills the slices, its blocks and its arguments."""
+        """Return the kernel that fills the slices, its number of blocks and its arguments."""
         codes = self.codes if code != PATTERN else None
         arguments = (
             self.lanes, self.slice_ptr, matrix.indptr, self.start, self.length, self.target,
@@ -178,20 +178,20 @@ class Packed:
         return function, launch.row_blocks(self.lanes), flat
 
     def without_sources(self) -> Packed:
-        """Return the same copy without the positions for new values; it shares the arrays."""
+        """Return the same copy without the positions for new values; the arrays are shared."""
         made = copy(self)
         made.start = made.length = made.column = None
         return made
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the copy."""
+        """Size of the copy in bytes."""
         arrays = (self.values, self.codes, self.slice_ptr, self.start, self.length, self.target)
         return sum(int(a.nbytes) for a in arrays if a is not None)
 
 
 def slice_pointers(xp: ModuleType, length: Array, warp: int) -> Any:
-    """Return where the slices of lanes of these lengths begin, and where the last one ends."""
+    """Return the beginning of each slice of lanes with these lengths, and the end of the last."""
     slices = -(-int(length.size) // warp)
     padded = xp.zeros(slices * warp, np.int64)
     padded[: length.size] = length
@@ -201,14 +201,14 @@ def slice_pointers(xp: ModuleType, length: Array, warp: int) -> Any:
 
 
 def layout(xp: ModuleType, length: Array, warp: int, known_width: int) -> tuple[Any, int, int]:
-    """Return where slices begin, their total size, and their common width or 0.
+    """Return the beginnings of slices, their total size, and their common width or 0.
 
     Parameters
     ----------
     length : array
-        Of the lanes.
+        The lengths of the lanes.
     known_width : int
-        Up to which kernels are made for a width.
+        Largest width for which kernels are compiled.
     """
     pointers = slice_pointers(xp, length, warp)
     width = one_width(
@@ -222,7 +222,7 @@ def layout(xp: ModuleType, length: Array, warp: int, known_width: int) -> tuple[
 def layout_here(
     executor: GpuExecutor, length: Array, warp: int, known_width: int
 ) -> tuple[Any, int, int]:
-    """Return the same by kernels of our own."""
+    """Return the same, computed by wollemi's kernels."""
     pointers = on_device.slice_pointers(executor, length)
     slices, total = int(pointers.size) - 1, int(pointers[-1])
     width = one_width(total, slices, int(length.max()), warp, known_width)
@@ -230,7 +230,7 @@ def layout_here(
 
 
 def width_of(executor: GpuExecutor, lanes: int, numbers: on_device.Numbers) -> int:
-    """Return the width that all slices of lanes have, or 0."""
+    """Return the common width of all slices, or 0."""
     warp, known_width = executor.device.warp, executor.device.known_width
     return one_width(numbers.slices, -(-lanes // warp), numbers.longest, warp, known_width)
 
@@ -238,7 +238,7 @@ def width_of(executor: GpuExecutor, lanes: int, numbers: on_device.Numbers) -> i
 def layout_of(
     executor: GpuExecutor, lanes: int, length: Array | None, numbers: on_device.Numbers
 ) -> tuple[Any, int, int]:
-    """Return the same for lanes with known numbers; ``length`` where widths differ."""
+    """Return the same for lanes with known numbers; ``length`` is used if widths differ."""
     if width := width_of(executor, lanes, numbers):
         return _equal(executor, -(-lanes // executor.device.warp), width)
     return on_device.slice_pointers(executor, length), numbers.slices, 0
@@ -250,27 +250,27 @@ def _equal(executor: GpuExecutor, slices: int, width: int) -> tuple[Any, int, in
 
 
 def one_width(total: int, slices: int, longest: int, warp: int, known_width: int) -> int:
-    """Return the width that all slices have, or 0 if it were too much padding or is not known."""
+    """Return a common width of all slices, or 0 if it is unsupported or needs too much padding."""
     if longest > known_width or longest * warp * slices > ONE_WIDTH * total:
         return 0
     return longest
 
 
 def window_order(xp: ModuleType, length: Array, warp: int) -> Any:
-    """Return rows by falling length within windows; rows of one length keep their order."""
+    """Return rows sorted by decreasing length within windows; equal lengths keep their order."""
     longest = int(length.max()) if length.size else 0
     window = xp.arange(length.size, dtype=np.int64) // (warp * on_device.WINDOW)
     return xp.argsort(window * (longest + 1) + (longest - length), kind="stable")
 
 
 def padding(xp: ModuleType, length: Array, warp: int) -> float:
-    """Return packed entries per entry, for lanes of these lengths."""
+    """Return packed entries (including padding) per entry, for lanes of these lengths."""
     nnz = int(length.sum())
     return float(int(slice_pointers(xp, length, warp)[-1]) / max(nnz, 1))
 
 
 def paddings(xp: ModuleType, indptr: Array, warp: int, enough: float) -> tuple[float, float]:
-    """Return the padding of rows as they come and, if it is more than ``enough``, sorted ones."""
+    """Return the padding of rows in order and, if it exceeds ``enough``, of sorted rows."""
     length = xp.diff(indptr.astype(np.int64))
     as_they_come = padding(xp, length, warp)
     if as_they_come <= enough:
@@ -279,9 +279,9 @@ def paddings(xp: ModuleType, indptr: Array, warp: int, enough: float) -> tuple[f
 
 
 def lanes_of_rows(xp: ModuleType, indptr: Array, warp: int, in_order: bool) -> tuple[Any, Any, Any]:
-    """Return the first entries and lengths of lanes that are rows, and which rows they are.
+    """Return the first entries and lengths of lanes that are rows, and the rows' indices.
 
-    The rows are None if they are in order, else sorted within windows.
+    The indices are None if the rows are in order; otherwise, rows are sorted within windows.
     """
     indptr = indptr.astype(np.int64)
     length = xp.diff(indptr)
@@ -305,9 +305,9 @@ def pack_rows(
     Parameters
     ----------
     lengths : RowLengths, optional
-        Of the rows, where they were measured.
+        The lengths of the rows, if they were measured.
     patterns : FoundRowPatterns, optional
-        At most 256, where these were looked for.
+        At most 256 patterns, if they were searched for.
     """
     made, m = Packed(executor, matrix, code), matrix.shape[0]
     numbers = None
@@ -333,8 +333,8 @@ def pack_pieces(executor: GpuExecutor, matrix: Csr, cached: int = 0) -> Packed:
     Parameters
     ----------
     cached : int
-        How many columns with the most entries will be in shared memory; columns are then numbered
-        by falling count.
+        Number of columns, the ones with the most entries, to keep in shared memory; columns are
+        then numbered by decreasing count.
     """
     xp, warp = executor.xp, executor.device.warp
     made = Packed(executor, matrix, ABSOLUTE)
@@ -348,7 +348,7 @@ def pack_pieces(executor: GpuExecutor, matrix: Csr, cached: int = 0) -> Packed:
     size = xp.minimum(indptr[row + 1] - start, PIECE)
     cut = of_row[row] > 1
     target = row.astype(np.int64)
-    # Booleans as integers: CuPy compiles their sum for five seconds when a machine first meets it.
+    # Integers, because CuPy takes five seconds to compile the sum of booleans at its first use.
     made.pieces = int(cut.astype(np.int64).sum())
     if made.pieces:
         piece = xp.cumsum(cut) - 1
@@ -363,7 +363,7 @@ def pack_pieces(executor: GpuExecutor, matrix: Csr, cached: int = 0) -> Packed:
         made.cut_last = last[by_count_of_pieces].astype(np.int32)
     empty = xp.flatnonzero(length == 0)
     made.empty_rows = empty.astype(np.int32) if empty.size else None
-    # Full segments first: blocks take slices in turn, and a long slice should not come last.
+    # Full segments first: blocks take slices in turn, so a long slice should not be last.
     order = xp.argsort(-size * 2 - cut, kind="stable") if cached else _order(xp, size, cut, warp)
     made.start, made.length = start[order], size[order].astype(np.int32)
     made.target = target[order].astype(np.int32)
@@ -383,14 +383,14 @@ def _order(xp: ModuleType, size: Array, cut: Array, warp: int) -> Array:
 
 
 def _repeated(xp: ModuleType, counts: Array) -> Array:
-    """Return each index as often as ``counts`` says."""
+    """Return each index repeated ``counts`` times."""
     ends = xp.cumsum(counts)
     total = int(ends[-1]) if ends.size else 0
     return xp.searchsorted(ends, xp.arange(total, dtype=ends.dtype), side="right")
 
 
 def by_count(executor: GpuExecutor, matrix: Csr) -> tuple[Array, Array]:
-    """Return the columns by falling number of entries, and the rank of each column."""
+    """Return the columns sorted by decreasing number of entries, and the rank of each column."""
     xp, count = executor.xp, on_device.column_counts(executor, matrix.indices, matrix.shape[1])
     order = xp.argsort(-count, kind="stable").astype(np.int32)
     place = xp.empty_like(order)
@@ -399,7 +399,7 @@ def by_count(executor: GpuExecutor, matrix: Csr) -> tuple[Array, Array]:
 
 
 def shared_share(executor: GpuExecutor, matrix: Csr, cached: int) -> float:
-    """Return the share of the entries in the ``cached`` columns that have the most."""
+    """Return the fraction of entries in the ``cached`` columns with the most entries."""
     xp, count = executor.xp, on_device.column_counts(executor, matrix.indices, matrix.shape[1])
     if count.size > cached:
         count = xp.partition(count, count.size - cached)[-cached:]
@@ -407,14 +407,14 @@ def shared_share(executor: GpuExecutor, matrix: Csr, cached: int) -> float:
 
 
 def largest(xp: ModuleType, numbers: Array) -> int:
-    """Return the largest of some numbers that are not negative, 0 if there are none."""
+    """Return the largest of some nonnegative numbers, 0 if there are none."""
     return int(numbers.max()) if numbers.size else 0
 
 
 def row_patterns(
     executor: GpuExecutor, indptr: Array, indices: Array, most: int
 ) -> on_device.FoundRowPatterns:
-    """Return how far rows reach, and their patterns if they are at most ``most``."""
+    """Return the largest offset of rows, and their patterns if there are at most ``most``."""
     m = int(indptr.size) - 1
     numbers = executor.zeros((3,), np.int32)
     hashes = on_device.examine(executor, indptr, indices, numbers[:1])
@@ -428,8 +428,8 @@ def row_patterns(
 
 
 def alike(xp: ModuleType, hashes: Array, most: int) -> tuple[Array, Array] | None:
-    """Return which rows have one hash, and a model of each; None if more than ``most`` differ."""
-    # A look at some rows first: sorting the hashes of all is the larger part of making a plan.
+    """Return each row's group by hash, and an example row per group; None if too many."""
+    # Check a sample first: sorting all hashes takes most of the time of making a plan.
     if int(xp.unique(hashes[:: max(1, hashes.size // 65536)]).size) > most:
         return None
     distinct, model, pattern = xp.unique(hashes, return_index=True, return_inverse=True)
@@ -439,5 +439,5 @@ def alike(xp: ModuleType, hashes: Array, most: int) -> tuple[Array, Array] | Non
 
 
 def taken(xp: ModuleType, numbers: Array, places: Array) -> Array:
-    """Return the numbers at some positions."""
+    """Return the numbers at the given positions."""
     return numbers[places]

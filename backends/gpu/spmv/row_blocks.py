@@ -1,6 +1,6 @@
-"""Row blocks of CSR-Adaptive: whole rows that fit a work-group, or a part of a longer row.
+"""Row blocks of CSR-Adaptive: whole rows that fit into a work-group, or a part of a longer row.
 
-They are found on the device, with sums, searches and gathers alone, and have two indices each.
+Sums, searches and gathers on the device find them. Each row block has two indices.
 """
 
 from __future__ import annotations
@@ -20,15 +20,16 @@ if TYPE_CHECKING:
 
     from ....core.executor import Array
 
-#: Bytes of the shared memory of a block that products take at most: four of each work-item.
+#: Upper bound of a block's shared memory for products, in bytes: four products per work-item.
 SHARED_BYTES = 4 * 8 * simt.csr_adaptive.block
-#: Share of the device's cache that a matrix and its vectors may take to stay there. Loads that keep
-#: them gained 16 % at 36 MB and 10 % at 42, lost 1 % at 47 and 6 % at 102 (H200, 60 MB).
+#: Keep a matrix and its vectors in the cache if they take at most this fraction of the device's
+#: cache. Loads that keep them gained 16 % at 36 MB and 10 % at 42, lost 1 % at 47 and 6 % at 102
+#: (H200, 60 MB).
 KEPT = 0.75
 
 
 def most_entries(itemsize: int) -> int:
-    """Return how many entries a row block has at most; the same as in ``csr_adaptive.hpp``."""
+    """Return the largest number of entries per row block; as in ``csr_adaptive.hpp``."""
     return min(SHARED_BYTES // itemsize, SHARED_BYTES // 8)
 
 
@@ -38,23 +39,23 @@ class RowBlocks:
     Parameters
     ----------
     indptr : array
-        Where its rows begin; there is one at least.
+        Row pointers of the matrix, which has at least one row.
     dtype : numpy.dtype
-        Of the values.
+        The dtype of the values.
     nbytes : int
-        Of the matrix and of both vectors.
+        Size in bytes of the matrix and both vectors.
 
     Attributes
     ----------
     count : int
-        How many row blocks there are.
+        Number of row blocks.
     row, entry : array
-        The first row and the first entry of each, and the ends; the row is ``~row`` where the row
-        block is a part of one.
+        The first row and the first entry of each row block, and the ends. The row is ``~row`` if
+        the row block is a part of one row.
     cut : bool
-        Whether a row has several row blocks.
+        Whether a row consists of several row blocks.
     kept : bool
-        Whether caches hold the matrix from one product to the next.
+        Whether caches keep the matrix from one product to the next.
     """
 
     def __init__(
@@ -73,7 +74,7 @@ class RowBlocks:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the lists."""
+        """Size of the lists in bytes."""
         return int(self.row.nbytes + self.entry.nbytes)
 
 
@@ -88,10 +89,10 @@ def cut_rows_and_test(
 def cut_rows(xp: ModuleType, indptr: Array, most: int, most_rows: int) -> tuple[Any, Any]:
     """Return the first rows and entries of row blocks.
 
-    A row block takes as many whole rows as ``most`` entries and ``most_rows`` rows allow, and one
-    at least. Where the row block ends that begins at a row is computed for all rows at once; which
-    rows begin one is found by jumps of 1, 2, 4, ... row blocks. A row of more than ``most`` entries
-    is then cut.
+    A row block takes as many whole rows as ``most`` entries and ``most_rows`` rows allow, but at
+    least one. First, the end of a row block that would begin at each row is computed for all rows
+    at once. Jumps of 1, 2, 4, ... row blocks then find the rows that begin one. Finally, rows of
+    more than ``most`` entries are cut.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Selects the kernel for a CSR matrix and a vector: a pure function of properties of the matrix."""
+"""Select the kernel for a CSR matrix and a vector: a pure function of the matrix's properties."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from ....core.algorithm import Estimate, copy_pays
 from ....core.statistics import RowStatistics
 from ..constants import SPMV, SpmvConstants
 
-#: Patterns that a byte can tell apart.
+#: Patterns that a byte can distinguish.
 MOST_PATTERNS = 256
-#: Lanes that share a row at most.
+#: Upper bound of lanes per row.
 MOST_LANES = 32
-#: Bytes of memory that finding row blocks takes for each row.
+#: Bytes of memory per row that finding row blocks needs.
 ROW_BYTES = 48
-#: Bytes of a column in packed copies, by the kernel; that of few patterns has a byte for a row.
+#: Bytes per column index in packed copies, by kernel; ``sell-pattern`` has one byte per row.
 COLUMN_BYTES = {
     "sell-pattern": 0,
     "sell-near": 2,
@@ -24,37 +24,37 @@ COLUMN_BYTES = {
     "row-segments": 4,
     "row-segments-cached": 4,
 }
-#: Bytes of packed copies for each row, which products read, and which new values are copied by.
+#: Bytes per row of packed copies: read by products, and kept for copying new values.
 READ_BYTES, SOURCE_BYTES = 1, 12
-#: The padding of rows that are not measured.
+#: The padding of rows that were not measured.
 UNKNOWN = 9.9
-#: Distance from the diagonal that a signed 16-bit step can tell (-32768 marks padding).
+#: Largest distance from the diagonal that a signed 16-bit offset can store (-32768 is padding).
 NEAR = 32767
 
 
 class SpmvFacts(NamedTuple):
-    """The inputs of a rule besides the lengths of rows.
+    """The inputs of a rule besides the row statistics.
 
     Attributes
     ----------
     padding : float
-        Packed entries per entry, rows as they are.
+        Packed entries (including padding) per entry, for rows in order.
     sorted_padding : float
-        The same with rows sorted within windows.
+        The same for rows sorted within windows.
     patterns : int
-        Distinct rows, as offsets from the diagonal; 0 if there are too many.
+        Number of distinct rows, as offsets from the diagonal; 0 if there are too many.
     reach : int
         The largest distance of an entry from the diagonal.
     shared_share : float
-        Share of the entries in the columns that fit shared memory.
+        Fraction of the entries in the columns that fit into shared memory.
     itemsize : int
-        Bytes of a value.
+        Bytes per value.
     free_bytes : int
-        Bytes of memory that are free.
+        Free memory in bytes.
     stored_bytes : int
-        Bytes of a value as it is stored.
+        Bytes per stored value.
     index_bytes : int
-        Bytes of an index.
+        Bytes per index.
     """
 
     padding: float
@@ -74,31 +74,31 @@ class SpmvFacts(NamedTuple):
 
     @property
     def reached_bytes(self) -> int:
-        """Bytes of x as far from the diagonal as entries are."""
+        """Bytes of x within the largest distance of entries from the diagonal."""
         return 2 * self.reach * self.itemsize
 
 
 class SpmvChoice(NamedTuple):
-    """A kernel and why."""
+    """A kernel, and the reason for it."""
 
     kernel: str
     reason: str
 
 
 def lanes_of(mean: float) -> int:
-    """Return how many lanes share a row of ``mean`` entries that come from memory."""
+    """Return the number of lanes per row with ``mean`` entries that are read from memory."""
     count = 1
     while count < MOST_LANES and count < mean / 2:
         count *= 2
     return count
 
 
-@cache  # every product asks
+@cache  # every product needs it
 def lanes(statistics: RowStatistics, rules: SpmvConstants = SPMV) -> int:
-    """Return how many lanes share a row.
+    """Return the number of lanes per row.
 
-    With more of them the longest row ends earlier, and all rows together need more work-items:
-    of a small matrix the sum of both times is least, of a large one lanes read side by side.
+    With more lanes, the longest row ends earlier, but all rows together need more work-items. For a
+    small matrix the sum of both times is minimized; for a large matrix, lanes read contiguously.
 
     Examples
     --------
@@ -115,7 +115,7 @@ def lanes(statistics: RowStatistics, rules: SpmvConstants = SPMV) -> int:
 
 
 def _shared_rows(statistics: RowStatistics, rules: SpmvConstants) -> float:
-    """Return the microseconds of sub-warps on a small matrix, above a launch."""
+    """Return the microseconds of sub-warps on a small matrix, excluding the launch."""
     width = lanes(statistics, rules)
     return (
         rules.step * -(-statistics.longest // width)
@@ -124,9 +124,9 @@ def _shared_rows(statistics: RowStatistics, rules: SpmvConstants) -> float:
 
 
 def choose_small(statistics: RowStatistics, rules: SpmvConstants = SPMV) -> SpmvChoice | None:
-    """Return the kernel where the lengths of the rows are enough to know it.
+    """Return the kernel if the row lengths suffice to choose it, else None.
 
-    A kernel that needs no packing has to be no worse; one that does has to be better by a quarter.
+    Other kernels must beat sub-warps: an unpacked kernel by any margin, a packed one by a quarter.
 
     Examples
     --------
@@ -172,7 +172,7 @@ def choose(statistics: RowStatistics, facts: SpmvFacts, rules: SpmvConstants = S
 
 
 def _packed(statistics: RowStatistics, facts: SpmvFacts, rules: SpmvConstants) -> SpmvChoice | None:
-    """Return the fastest kernel with a packed copy, or None where others are faster."""
+    """Return the fastest kernel with a packed copy, or None if others are faster."""
     if needs(statistics, facts, rules) <= facts.free_bytes // 2:
         if packs(statistics, facts, rules):
             if 0 < facts.patterns <= MOST_PATTERNS:
@@ -203,8 +203,8 @@ def pays(
 ) -> bool:
     """Return whether a packed copy gains enough for the memory that it takes.
 
-    In caches the time is not that of bytes: stencils are 1.3 to 2.2 times as fast from copies, and
-    the copies are small.
+    For matrices in caches, the time does not depend on bytes alone: stencils are 1.3 to 2.2 times
+    as fast from copies, and the copies are small.
     """
     if statistics.nnz < rules.cached_entries:
         return True
@@ -216,9 +216,9 @@ def pays(
 def gain(
     kernel: str, statistics: RowStatistics, facts: SpmvFacts, rules: SpmvConstants = SPMV
 ) -> float:
-    """Return how many times as fast a packed copy is expected to be as the arrays as they are.
+    """Return the expected speedup of a packed copy over the unpacked arrays.
 
-    A product of a matrix from memory takes the time of the bytes that it reads. The gain of copies
+    A product with a matrix in memory takes the time of the bytes that it reads. The gain of copies
     beyond that was measured: see :class:`..constants.SpmvConstants`.
 
     Examples
@@ -250,10 +250,10 @@ def gain(
 def estimate(
     kernel: str, statistics: RowStatistics, facts: SpmvFacts, rules: SpmvConstants = SPMV
 ) -> Estimate | None:
-    """Return the expected cost of a kernel; None for a copy with padding that is not known.
+    """Return the expected cost of a kernel; None for a copy with unknown padding.
 
-    A small matrix waits for single loads (:func:`choose_small`) or for its bytes, one from memory
-    for its bytes, and for the longest row if its lanes load it by themselves.
+    A small matrix is bound by the latency of single loads (:func:`choose_small`) or by its bytes. A
+    matrix in memory is bound by its bytes, or by its longest row if lanes load rows alone.
 
     Examples
     --------
@@ -304,10 +304,10 @@ def _packed_bytes(kernel: str, statistics: RowStatistics, facts: SpmvFacts) -> f
 
 
 def packs(statistics: RowStatistics, facts: SpmvFacts, rules: SpmvConstants = SPMV) -> bool:
-    """Return whether rows are alike, with little padding, and none takes a lane too long.
+    """Return whether rows are similar, with little padding, and none takes a lane too long.
 
-    A lane loads the entries of its row one after the other. While it does, the memory has time for
-    the bytes of all rows, if they are many.
+    A lane loads the entries of its row sequentially. If there are many rows, the memory transfers
+    the bytes of all rows in the meantime.
     """
     longest = longest_packed(statistics.rows, statistics.nnz, facts.itemsize, rules)
     return (
@@ -317,7 +317,7 @@ def packs(statistics: RowStatistics, facts: SpmvFacts, rules: SpmvConstants = SP
 
 
 def longest_packed(rows: int, nnz: int, itemsize: int, rules: SpmvConstants = SPMV) -> float:
-    """Return how long a row of a packed copy may be; -1 if lanes take too long in any case.
+    """Return the largest row length for a packed copy; -1 if lanes take too long in any case.
 
     Examples
     --------
@@ -335,7 +335,7 @@ def longest_packed(rows: int, nnz: int, itemsize: int, rules: SpmvConstants = SP
 
 
 def is_uneven(statistics: RowStatistics, rules: SpmvConstants = SPMV) -> bool:
-    """Return whether long rows would starve adjacent rows, or most rows are empty."""
+    """Return whether long rows would delay adjacent rows, or most rows are empty."""
     return (
         statistics.longest > max(rules.uneven * statistics.mean, rules.many)
         or statistics.empty > 0.5
@@ -343,7 +343,7 @@ def is_uneven(statistics: RowStatistics, rules: SpmvConstants = SPMV) -> bool:
 
 
 def may_share_columns(statistics: RowStatistics, rules: SpmvConstants = SPMV) -> bool:
-    """Return whether sorting x, to have cached columns at hand, can pay."""
+    """Return whether sorting x for cached columns can pay."""
     return (
         is_uneven(statistics, rules)
         and statistics.nnz >= rules.shared_entries
@@ -352,24 +352,24 @@ def may_share_columns(statistics: RowStatistics, rules: SpmvConstants = SPMV) ->
 
 
 def may_cut_rows(statistics: RowStatistics, rules: SpmvConstants = SPMV) -> bool:
-    """Return whether rows have enough entries for pieces of them, sorted by length, to pay."""
+    """Return whether rows have enough entries for sorted pieces of rows to pay."""
     long = statistics.mean >= rules.sorted_long
     many = rules.cached_entries if long else rules.sorted_entries
     return statistics.nnz >= many and statistics.mean >= rules.sorted_mean
 
 
 def is_far(facts: SpmvFacts, rules: SpmvConstants = SPMV) -> bool:
-    """Return whether adjacent rows name more of x than the first-level cache holds."""
+    """Return whether adjacent rows use more of x than the first-level cache holds."""
     return facts.reached_bytes > rules.near_bytes
 
 
 def unpacked(statistics: RowStatistics, free_bytes: int, rules: SpmvConstants = SPMV) -> SpmvChoice:
-    """Return the kernel that reads the arrays as they are.
+    """Return the kernel that reads the unpacked arrays.
 
     Parameters
     ----------
     free_bytes : int
-        Bytes of memory that are free: finding row blocks takes some for each row.
+        Free memory in bytes; finding row blocks needs some per row.
 
     Examples
     --------
@@ -381,7 +381,7 @@ def unpacked(statistics: RowStatistics, free_bytes: int, rules: SpmvConstants = 
     if small is not None:
         return small
     short = statistics.mean <= rules.stream_entries and not is_uneven(statistics, rules)
-    counted = statistics.rows < 2**31  # by the kernel of CSR-stream, with 32-bit indices
+    counted = statistics.rows < 2**31  # CSR-stream has 32-bit row indices
     without = ROW_BYTES * statistics.rows > free_bytes
     if short and counted and (without or statistics.nnz >= rules.cached_entries):
         return SpmvChoice("stream", "short rows, loaded side by side")
@@ -392,17 +392,17 @@ def unpacked(statistics: RowStatistics, free_bytes: int, rules: SpmvConstants = 
 
 
 def one_pass(rest: RowStatistics, itemsize: int, rules: SpmvConstants = SPMV) -> bool:
-    """Return whether a lane may add up the rest of a row with its part of an Ell.
+    """Return whether a lane may add a row's remainder (Coo part) to its Ell part.
 
-    It loads these entries one after the other. That must not take longer than a second launch,
-    which reads where all rows begin and writes y again.
+    It loads the remaining entries sequentially. This must not take longer than a second launch,
+    which would read all row pointers and write y again.
 
     Parameters
     ----------
     rest : RowStatistics
-        Of the Coo part.
+        Statistics of the Coo part.
     itemsize : int
-        Bytes of a value.
+        Bytes per value.
 
     Examples
     --------
@@ -417,9 +417,9 @@ def one_pass(rest: RowStatistics, itemsize: int, rules: SpmvConstants = SPMV) ->
 
 
 def one_by_one(statistics: RowStatistics, columns: int, rules: SpmvConstants = SPMV) -> bool:
-    """Return whether several vectors are better multiplied one after the other, by shares.
+    """Return whether to multiply several vectors one by one with balanced shares.
 
-    Sub-warps read the matrix once for four of them, and wait for the longest row.
+    Sub-warps read the matrix once per four vectors, but wait for the longest row.
 
     Examples
     --------
@@ -433,6 +433,6 @@ def one_by_one(statistics: RowStatistics, columns: int, rules: SpmvConstants = S
 
 
 def needs(statistics: RowStatistics, facts: SpmvFacts, rules: SpmvConstants = SPMV) -> int:
-    """Return the bytes of the largest packed copy that may be chosen, work space included."""
+    """Return the bytes of the largest packed copy that may be chosen, including work space."""
     padding = min(facts.padding, facts.sorted_padding, rules.most_padding)
     return int(statistics.nnz * padding * (facts.itemsize + 4)) + 40 * statistics.rows
