@@ -21,7 +21,7 @@ HUGE_BYTES = 4 << 20
 _HUGE_PAGE = 2 << 20
 _MADV_HUGEPAGE = 14
 
-#: Cache at most one part in _KEPT_PART of the device's memory for later arrays.
+#: Cache at most 1 / _KEPT_PART of the device's memory for later arrays.
 _KEPT_PART = 8
 
 #: Dpctl's name of a capsule with a queue.

@@ -82,7 +82,6 @@ class SimtKernel:
     name : str
         The function template in namespace ``wl``; it takes the work-item first, then the arguments
         of the signature.
-        signature's arguments.
     header : str
         The file that defines it, relative to ``backends`` (``"simt/spmv.hpp"``), or an absolute
         path.
@@ -91,7 +90,6 @@ class SimtKernel:
     template : str
         The template's arguments, such as ``"{W}, {T}, {I}"``: ``T`` and ``I`` are dtypes, others
         are constants.
-        are constants.
     block : int
         Work-items per block.
     variants : tuple of mapping
@@ -99,7 +97,6 @@ class SimtKernel:
     resident : int
         Blocks that should be resident on a multiprocessor. It bounds the registers per work-item
         where the compiler accepts a bound; 0 sets no bound.
-        told so; 0 leaves it to them.
     text : str
         C++ text between the headers and the kernel, such as a user-defined function.
     """

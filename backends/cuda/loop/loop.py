@@ -161,7 +161,7 @@ def fits_one_kernel(executor: CudaExecutor, program: Program, phases: list[Phase
             return False
         if isinstance(state, packed.Packed):
             if state.target is not None:
-                return False  # otherwise, rows would not belong to the same work-item in every step
+                return False  # rows would not belong to the same work-item in every step
             nbytes += state.nbytes
         else:
             nbytes += matrix.nbytes

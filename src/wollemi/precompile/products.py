@@ -35,7 +35,7 @@ from .target import Target
 #: Columns of dense operands to compile for: blocks of right-hand sides, features, heads.
 COLUMNS = (2, 4, 8, 16, 32, 64, 128, 256)
 
-#: Algorithms that the rule chooses, except for rare ones (single or nearly dense rows).
+#: Algorithms that the rule chooses, except for single rows and nearly dense rows.
 ALGORITHMS = {
     "spmm": ("rb-sr", "eb-sr", "eb-pr", "row-split", "row-segments"),
     "sddmm": ("flat", "row-split", "row-segments"),

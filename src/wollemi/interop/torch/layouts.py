@@ -145,7 +145,7 @@ def sparse_of(A: object, device: torch.device) -> Sparse:
 
 
 def _beside(A: Csr, device: torch.device) -> Csr | None:
-    """Return a matrix on the host for CPU tensors if it has no fixed executor, else None."""
+    """Return a host copy, for CPU tensors, of a matrix that follows its operands; else None."""
     return on_host(A) if device.type == "cpu" else None
 
 

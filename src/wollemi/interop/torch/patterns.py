@@ -108,7 +108,7 @@ def matrix_of(indptr: Tensor, indices: Tensor, columns: int) -> Csr:
 
 
 def unwrapped(tensor: Tensor) -> Tensor:
-    """Return a pattern's tensor without wrappers of ``torch.func``: patterns are constants."""
+    """Return a pattern's tensor without the wrappers of ``torch.func``, which do not affect it."""
     while torch._C._functorch.is_functorch_wrapped_tensor(tensor):
         tensor = torch._C._functorch.get_unwrapped(tensor)
     return tensor

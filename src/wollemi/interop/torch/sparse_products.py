@@ -146,7 +146,7 @@ def _kernel(*given: Any) -> Tensor:
     A = matrix_of(indptr, indices, y.shape[-1])
     on = A.executor
     if on.xp is not np:
-        # A user's graph can record products, but not this repeated launch.
+        # On devices, use a product, which a user's graph can record.
         numbers = x.index_select(-1, first)
         made: Tensor = operators.spmm(indptr, indices, numbers, y[..., None], "auto")
         return made[..., 0]
