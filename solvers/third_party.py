@@ -86,7 +86,7 @@ class ThirdParty(Mapping[str, type]):
         Raises
         ------
         InvalidArgument
-            If the entry point cannot be imported, or names no class, or two packages declare it.
+            If the entry point cannot be imported or is no class, or if two packages declare it.
         """
         if name in self._registered:
             return self._registered[name]
@@ -111,7 +111,7 @@ class ThirdParty(Mapping[str, type]):
         return found
 
     def declared(self, name: str, kind: type) -> EntryPoint | None:
-        """Return the entry point of another package than a class's that has a name."""
+        """Return another package's entry point with this name, for a class from elsewhere."""
         point = self._points.get(name)
         return None if point is None or _of_one_package(point, kind) else point
 
@@ -125,7 +125,7 @@ class ThirdParty(Mapping[str, type]):
         return None
 
     def add(self, name: str, kind: type) -> None:
-        """Register a class; a class that is defined anew replaces the one before."""
+        """Register a class; a redefined class replaces the previous one."""
         self._registered[name.lower()] = kind
 
 
@@ -150,15 +150,15 @@ declared_name.provide(_declared_name)
 
 
 def register(kind: type, name: str | None = None) -> type:
-    """Make a solver known by its name: to ``method=``, settings and files of settings.
+    """Register a solver under a name for ``method=``, settings and settings files.
 
-    A package declares an entry point of the group ``wollemi.solvers`` instead, and need not be
+    A package declares an entry point in the group ``wollemi.solvers`` instead, and need not be
     imported first.
 
     Parameters
     ----------
     kind : type
-        A class of Krylov or of least squares solvers.
+        A class of Krylov or least squares solvers.
     name : str, optional
         Its name; by default that of the class in lower case.
 
@@ -170,7 +170,8 @@ def register(kind: type, name: str | None = None) -> type:
     Raises
     ------
     InvalidArgument
-        If it is no such class, or wollemi or an installed package has a solver of that name.
+        If ``kind`` is no such class, or if the package itself or an installed one has a solver of
+        that name.
 
     Examples
     --------
@@ -193,9 +194,9 @@ def register(kind: type, name: str | None = None) -> type:
 def register_preconditioner(
     kind: type[Preconditioner], name: str | None = None
 ) -> type[Preconditioner]:
-    """Make a preconditioner known by its name: to ``M=``, settings and files of settings.
+    """Register a preconditioner under a name for ``M=``, settings and settings files.
 
-    A package declares an entry point of the group ``wollemi.preconditioners`` instead.
+    A package declares an entry point in the group ``wollemi.preconditioners`` instead.
 
     Parameters
     ----------
@@ -212,8 +213,8 @@ def register_preconditioner(
     Raises
     ------
     InvalidArgument
-        If it is no such class, or wollemi or an installed package has a preconditioner of that
-        name.
+        If ``kind`` is no such class, or if the package itself or an installed one has a
+        preconditioner of that name.
 
     Examples
     --------
@@ -261,7 +262,7 @@ def usable(table: ThirdParty, condition: Callable[[type], bool]) -> dict[str, ty
         try:
             kind = table[name]
         except InvalidArgument:
-            continue  # who asks for it by name is told
+            continue  # a request by name raises the error
         if condition(kind):
             found[name] = kind
     return found

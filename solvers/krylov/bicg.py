@@ -15,7 +15,7 @@ step = Steps("bicg", vectors="x r r_s z z_s p p_s q q_s", scalars="rho rho_old a
 
 
 def halt_without_product(w: Workspace, rho: Any) -> None:
-    """Halt where <shadow, z> is no number or 0: no direction follows from it."""
+    """Halt where <shadow, z> is 0 or not finite: it gives no direction."""
     w.halt(NOT_FINITE, when=~finite(rho))
     w.halt(BREAKDOWN, when=rho == 0)
 
@@ -76,18 +76,18 @@ def direction(w: Workspace) -> None:
 class Bicg(KrylovSolver):
     """Bi-conjugate gradients, for any square operator that has a transpose.
 
-    Its convergence is as irregular as that of :class:`Cgs`, with smaller peaks. :class:`Bicgstab`
-    needs the same number of products, none of them with the transpose, and is mostly the better
-    choice; this is for comparisons, and for matrices where stabilization by one vector fails (skew
-    ones).
+    It converges as irregularly as :class:`Cgs`, with smaller peaks. :class:`Bicgstab` needs the
+    same number of products, none of them with the transpose, and is usually the better choice. Use
+    this solver for comparisons, and for matrices for which stabilization by one vector fails
+    (skew-symmetric ones).
 
     Parameters
     ----------
     A : LinOp or matrix, shape (n, n)
-        The operator; ``A.T`` is applied too.
+        The operator; ``A.T`` is also applied.
     M : LinOp, matrix or callable, optional
-        Approximates the inverse of ``A``; ``M.T`` is applied too, so a callable does not do:
-        ``wl.LinearOperator(shape, matvec, rmatvec)`` does.
+        An approximate inverse of ``A``. ``M.T`` is also applied, so that a callable is not
+        sufficient: use ``wl.LinearOperator(shape, matvec, rmatvec)``.
     rtol, atol, maxiter, stop, dtype, executor
         As for :class:`Cg`. An iteration applies ``A``, ``A.T``, ``M`` and ``M.T`` once each.
 
@@ -98,13 +98,13 @@ class Bicg(KrylovSolver):
 
     Notes
     -----
-    A column with a division by (almost) zero in its recurrence starts again from its iterate with a
-    new shadow residual, as long as that brings the true residual down; otherwise it ends as a
+    After a division by (almost) zero in its recurrence, a column restarts from its iterate with a
+    new shadow residual, as long as this reduces the true residual; otherwise it ends as a
     *breakdown*.
 
-    One iteration without ``M`` moves the matrix and its transpose once each and 21 vectors: 4 for
-    the products, 2 for the length, 9 for the update, 6 for the directions. Matrices by rows have
-    their transpose stored by rows too, made by the first solve.
+    One iteration without ``M`` reads the matrix and its transpose once each, and moves 21 vectors:
+    4 for the products, 2 for the length, 9 for the update, 6 for the directions. For CSR matrices,
+    the first solve stores the transpose in CSR, too.
 
     References
     ----------
@@ -123,13 +123,13 @@ class Bicg(KrylovSolver):
     SPARE: ClassVar[str] = "q"
 
     def update(self, A: Any = None) -> None:
-        """Follow new values of the matrix; see :meth:`KrylovSolver.update`."""
+        """Update to new values of the matrix; see :meth:`KrylovSolver.update`."""
         super().update(A)
         if self.M is not None:
-            self._workspaces.clear()  # its transpose may be a copy of the old one
+            self._workspaces.clear()  # its transpose may be a copy of the old values
 
     def allocate(self, work: Workspace) -> None:
-        """Make the vectors, and the transposes in the workspace's precision."""
+        """Allocate the vectors, and the transposes in the workspace's precision."""
         work.transpose(self.M)
         if work.M is None:
             work.vectors("r_s")

@@ -26,7 +26,7 @@ def begin(w: Workspace) -> None:
 
 
 def divide_or_halt(w: Workspace, above: Any, below: Any, when: Any = None) -> Any:
-    """Return ``above / below``; halt where that is no step, of the columns that are asked for."""
+    """Return ``above / below``; halt requested columns where the quotient is not usable."""
     quotient = above / below
     lost = ~(finite(above) & finite(below))
     broken = (below == 0) | ~finite(quotient)
@@ -167,28 +167,28 @@ class Bicgstab(KrylovSolver):
     A : LinOp or matrix, shape (n, n)
         The operator.
     M : LinOp, matrix or callable, optional
-        Approximates the inverse of ``A``.
+        An approximate inverse of ``A``.
     side : {"right", "left"}
-        Where ``M`` stands: from the right, ``A M y = b``, or from the left, ``M A x = M b``, where
-        ``omega`` makes the norm of ``M (b - A x)`` small, which is closer to the error where ``M``
-        is good and ``A`` badly scaled. Norms that are observed, and the verdict, are of ``b - A x``
-        either way.
+        The side from which ``M`` is applied: right, ``A M y = b``, or left, ``M A x = M b``. From
+        the left, ``omega`` minimizes the norm of ``M (b - A x)``, which is closer to the error if
+        ``M`` is good and ``A`` badly scaled. On both sides, observed norms and the verdict refer to
+        ``b - A x``.
     rtol, atol, maxiter, stop, dtype, executor
         As for :class:`Cg`. An iteration applies ``A`` and ``M`` twice.
 
     Notes
     -----
-    A column with a division by (almost) zero in its recurrence starts again from its iterate with a
-    new shadow residual, as long as that brings the true residual down; otherwise it ends as a
+    After a division by (almost) zero in its recurrence, a column restarts from its iterate with a
+    new shadow residual, as long as this reduces the true residual; otherwise it ends as a
     *breakdown*.
 
-    One iteration without ``M`` moves the matrix twice and 23 vectors; with ``M`` from the left it
-    moves 7 more, besides the traffic of ``M``.
+    One iteration without ``M`` reads the matrix twice and moves 23 vectors. With ``M`` from the
+    left, it moves 7 more, plus the traffic of ``M``.
 
     Raises
     ------
     InvalidArgument
-        If ``side`` is neither of the two.
+        If ``side`` is unknown.
 
     References
     ----------
@@ -214,7 +214,7 @@ class Bicgstab(KrylovSolver):
         self.side = side if self.M is not None else SIDES[0]
 
     def allocate(self, work: Workspace) -> None:
-        """Make the directions; without a preconditioner y is p and z is s, kept in r."""
+        """Allocate the directions; without a preconditioner, y is p and z is s, stored in r."""
         if self.side == "left":
             work.make(left)
             return
@@ -251,7 +251,7 @@ class Bicgstab(KrylovSolver):
         update(w)  # x += alpha y + omega z, r = s - omega t, rho = <shadow, r>
 
     def _iterate_left(self, work: Workspace) -> None:
-        """Do the same for M A x = M b, and keep the residual of the system itself."""
+        """Do an iteration for M A x = M b, and update the residual of the original system."""
         w = work
         assert w.M is not None
         direction_left(w)  # p = s + beta (p - omega v)

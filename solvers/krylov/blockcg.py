@@ -30,7 +30,7 @@ SMALL = 2**20
 
 @step
 def advance(w: Workspace) -> None:
-    """Set x += dx; observes |r|; halts where the curvature is negative or no number."""
+    """Set x += dx; observe |r|; halt where the curvature is negative or NaN."""
     w.x += w.dx
     w.observe(sqrt(norm2(w.r)))
     w.halt(NOT_FINITE, when=~finite(w.curvature))
@@ -40,29 +40,30 @@ def advance(w: Workspace) -> None:
 class BlockCg(KrylovSolver):
     """Block conjugate gradients, for Hermitian positive definite operators and up to 32 columns.
 
-    All right-hand sides search in the space of all: with ``k`` columns an iteration brings ``k``
-    directions to each. It takes fewer iterations than :class:`Cg` the more columns there are, and
-    dense products of ``n k^2`` operations in each. Use it where products with ``A`` and ``M`` take
-    most of the time.
+    All right-hand sides share one search space: with ``k`` columns, an iteration adds ``k``
+    directions for each. The more columns there are, the fewer iterations it takes compared with
+    :class:`Cg`; each has dense products of ``n k^2`` operations. Use it if products with ``A`` and
+    ``M`` take most of the time.
 
     Parameters
     ----------
     A : LinOp or matrix, shape (n, n)
-        Hermitian positive definite.
+        A Hermitian positive definite operator.
     M : LinOp, matrix or callable, optional
-        Approximates the inverse of ``A``; Hermitian positive definite too.
+        An approximate inverse of ``A``; also Hermitian positive definite.
     rtol, atol, maxiter, stop, dtype, executor
         As for :class:`Cg`.
 
     Notes
     -----
-    The block of residuals is kept as an orthonormal block (in the inner product of ``M``) times a
-    small matrix, so that columns that become dependent, or equal, do no harm: directions that are
-    rounding error are left out.
+    The block of residuals is stored as an orthonormal block (in the inner product of ``M``) times a
+    small matrix, so that dependent or equal columns do no harm: directions of rounding size are
+    dropped.
 
-    The host drives the loop and factors matrices of ``k`` rows; products of blocks use the array
-    library of the executor (BLAS on hosts and on GPUs of CuPy; on ``dpcpp`` the host computes
-    them). An iteration moves the matrix once, some 12 blocks, and waits for the device three times.
+    The host drives the loop and factorizes matrices of ``k`` rows. Products of blocks use the array
+    library of the executor (BLAS on hosts and on GPUs with CuPy; on ``dpcpp``, the host computes
+    them). An iteration reads the matrix once and some 12 blocks, and waits for the device three
+    times.
 
     References
     ----------
@@ -86,7 +87,7 @@ class BlockCg(KrylovSolver):
     BY_HOST: ClassVar[bool] = True
 
     def allocate(self, work: Workspace) -> None:
-        """Make the orthonormal block, the directions, and their inputs."""
+        """Allocate the orthonormal block, the directions, and their inputs."""
         work.make(step)
         work.vectors("q", "p", "ap")
         if work.M is None:
@@ -97,11 +98,11 @@ class BlockCg(KrylovSolver):
         work.xi = np.zeros((work.k, work.k), work.dtype)
 
     def initialize(self, work: Workspace) -> None:
-        """Set q xi = r with q^H M q = I, p = M q; columns that have stopped take no part."""
+        """Set q xi = r with q^H M q = I, p = M q, without columns that have stopped."""
         w = work
         stop, norm = w.status.read_together("stop", "norm")
         running = (stop == 0) & (norm > 0)
-        # columns of one length: small ones must not be taken for rounding of the others
+        # columns of equal norm: small columns must not count as rounding errors of large ones
         over = np.divide(1.0, norm, out=np.zeros_like(norm), where=running)
         self._set(w, "q", self._times(w, w.r, np.diag(over)))
         w.xi = self._orthonormalize(w) * np.where(running, norm, 0)
@@ -125,7 +126,7 @@ class BlockCg(KrylovSolver):
         advance(w)
 
     def _orthonormalize(self, work: Workspace) -> Small:
-        """Set q zeta = q with q^H M q = I and z = M q; return zeta. Twice, for all digits."""
+        """Set q zeta = q with q^H M q = I and z = M q; return zeta. Done twice, for all digits."""
         w = work
         zeta = np.eye(w.k, dtype=w.dtype)
         for _ in range(2):
@@ -151,13 +152,13 @@ class BlockCg(KrylovSolver):
 
     @staticmethod
     def _total(work: Workspace, links: Links, made: Array) -> Array:
-        """Return the sum of the members' products, the same numbers on each."""
+        """Return the sum of the members' products, bitwise equal on each."""
         parts = links.all(np.asarray(work.executor.to_host(made)))
         total: Array = work.executor.from_host(sum(parts[1:], start=np.array(parts[0])))
         return total
 
     def _times(self, work: Workspace, block: Array, small: Small) -> Array:
-        """Return a block times a small matrix of the host."""
+        """Return a block times a small host matrix."""
         executor = work.executor
         if executor.xp is np and block.size * work.k <= SMALL:
             return np.einsum("ni,ij->nj", block, small.astype(work.dtype))
@@ -169,7 +170,7 @@ class BlockCg(KrylovSolver):
 
 
 def _eigen(gram: Small) -> tuple[Small, Small, Small]:
-    """Return eigenvalues and vectors of a Hermitian matrix, and which are more than rounding."""
+    """Return eigenvalues and vectors of a Hermitian matrix, and a mask of significant ones."""
     if not np.all(np.isfinite(gram)):
         return np.zeros(len(gram)), np.eye(len(gram), dtype=gram.dtype), np.zeros(len(gram), bool)
     values, vectors = np.linalg.eigh((gram + gram.conj().T) / 2)
@@ -178,18 +179,18 @@ def _eigen(gram: Small) -> tuple[Small, Small, Small]:
 
 
 def _inverse(gram: Small) -> tuple[Small, float]:
-    """Return the inverse on the directions that count, and the smallest eigenvalue of these."""
+    """Return the inverse on the significant directions, and their smallest eigenvalue."""
     values, vectors, kept = _eigen(gram)
     if not np.all(np.isfinite(gram)):
         return np.zeros_like(gram), np.nan
-    with np.errstate(all="ignore"):  # of extreme values: the iteration ends, and they are scaled
+    with np.errstate(all="ignore"):  # extreme values end the iteration, and are scaled
         over = np.divide(1.0, values, out=np.zeros_like(values), where=kept)
         inverse = (vectors * over) @ vectors.conj().T
     return inverse, float(np.min(values[kept], initial=np.inf))
 
 
 def _root(gram: Small) -> tuple[Small, Small]:
-    """Return a factor ``c`` with ``gram = c^H c``, and its inverse on the directions that count."""
+    """Return a factor ``c`` with ``gram = c^H c``, and its inverse on significant directions."""
     values, vectors, kept = _eigen(gram)
     lengths = np.sqrt(np.where(kept, np.maximum(values, 0), 0))
     over = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)

@@ -77,9 +77,9 @@ class Cg(KrylovSolver):
     Parameters
     ----------
     A : LinOp or matrix, shape (n, n)
-        Hermitian positive definite.
+        A Hermitian positive definite operator.
     M : LinOp, matrix or callable, optional
-        Approximates the inverse of ``A``; Hermitian positive definite too.
+        An approximate inverse of ``A``; also Hermitian positive definite.
     rtol, atol : float
         Stop at ``norm(b - A x) <= max(rtol * norm(b), atol)``, per column.
     maxiter : int, optional
@@ -87,17 +87,17 @@ class Cg(KrylovSolver):
     stop : Criterion, optional
         Replaces the three above; see :mod:`wollemi.stop`.
     dtype : dtype, optional
-        The precision to compute in; that of ``A``, ``M`` and ``b`` by default.
+        The dtype of the computation; by default, from ``A``, ``M`` and ``b``.
     executor : Executor or str, optional
-        Where ``A`` goes if it has no home.
+        The executor to which ``A`` is moved if it has none.
 
     Notes
     -----
-    A direction of no or negative curvature ends a column as *indefinite*.
+    A direction of zero or negative curvature ends a column as *indefinite*.
 
-    One iteration without ``M`` moves the matrix once and 13 vectors: 2 for the product, 2 for the
-    curvature, 6 for the update, 3 for the direction. A diagonal ``M``, such as Jacobi, moves 2
-    more: it is a part of the update.
+    One iteration without ``M`` reads the matrix once and moves 13 vectors: 2 for the product, 2 for
+    the curvature, 6 for the update, 3 for the direction. A diagonal ``M``, such as Jacobi, moves 2
+    more: it is fused with the update.
 
     References
     ----------
@@ -140,7 +140,7 @@ class Cg(KrylovSolver):
         factors = w.row_factors()
         if factors is not None:
             w.factors = factors
-            update_scaled(w)  # 3 to 7: a diagonal M takes no pass of its own
+            update_scaled(w)  # 3 to 7: a diagonal M needs no separate pass
         else:
             update(w)  # 3 to 5: alpha, x, r; rho = |r|^2 unless M says otherwise
             if w.M is not None:

@@ -60,21 +60,21 @@ def update(w: Workspace) -> None:
 class Cgs(KrylovSolver):
     """Conjugate gradients squared, for any square operator.
 
-    Converges in fewer products than BiCGSTAB where it does, and less smoothly.
+    If it converges, it needs fewer products than BiCGSTAB, but converges less smoothly.
 
     Parameters
     ----------
     A : LinOp or matrix, shape (n, n)
         The operator.
     M : LinOp, matrix or callable, optional
-        Approximates the inverse of ``A``; used from the right.
+        An approximate inverse of ``A``, applied from the right.
     rtol, atol, maxiter, stop, dtype, executor
         As for :class:`Cg`. An iteration applies ``A`` and ``M`` twice.
 
     Notes
     -----
-    Breakdowns are treated as in :class:`Bicgstab`. One iteration without ``M`` moves the matrix
-    twice and 21 vectors.
+    Breakdowns are handled as in :class:`Bicgstab`. One iteration without ``M`` reads the matrix
+    twice and moves 21 vectors.
 
     References
     ----------
@@ -93,7 +93,7 @@ class Cgs(KrylovSolver):
     SPARE: ClassVar[str] = "v"
 
     def allocate(self, work: Workspace) -> None:
-        """Make the directions; without a preconditioner p and u are used as they are."""
+        """Allocate the directions; without a preconditioner, p and u are used directly."""
         if work.M is None:
             work.vectors("p", "u")
             work.y, work.w = work.p, work.u

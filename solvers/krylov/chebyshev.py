@@ -69,47 +69,47 @@ def direction(w: Workspace) -> None:
 
 
 class Chebyshev(KrylovSolver):
-    """Chebyshev's iteration, for operators ``M A`` with a spectrum in a known interval.
+    """The Chebyshev iteration, for operators ``M A`` with a spectrum in a known interval.
 
-    It has no inner product but the norm of the residual, so nothing waits for a reduction. With
-    good bounds it takes some more iterations than :class:`Cg`. Use it where reductions take most of
-    the time, as a smoother, and as a fixed linear preconditioner (``maxiter`` without a tolerance);
-    to solve a system as such, :class:`Cg` is mostly faster.
+    Its only reduction is the norm of the residual. With good bounds, it takes somewhat more
+    iterations than :class:`Cg`. Use it if reductions take most of the time, as a smoother, or as a
+    fixed linear preconditioner (``maxiter`` without a tolerance); to solve a system, :class:`Cg` is
+    usually faster.
 
     Parameters
     ----------
     A : LinOp or matrix, shape (n, n)
-        The eigenvalues of ``M A`` are real and positive, as for Hermitian positive definite ``A``
-        and ``M``.
+        The operator. The eigenvalues of ``M A`` must be real and positive, as for Hermitian
+        positive definite ``A`` and ``M``.
     M : LinOp, matrix or callable, optional
-        Approximates the inverse of ``A``.
+        An approximate inverse of ``A``.
     bounds : (float, float), optional
-        An interval with the eigenvalues of ``M A``. By default it goes from half of the smallest
-        to 1.05 times the largest eigenvalue that 20 steps of the Arnoldi process find, on the
-        executor, when the first system is solved; :meth:`update` finds it anew.
+        An interval that contains the eigenvalues of ``M A``. The default is half the smallest to
+        1.05 times the largest eigenvalue from 20 steps of the Arnoldi process, which runs on the
+        executor when the first system is solved, and again after :meth:`update`.
     rtol, atol, maxiter, stop, dtype, executor
         As for :class:`Cg`.
 
     Attributes
     ----------
     interval : (float, float)
-        The bounds that are used.
+        The bounds in use.
 
     Raises
     ------
     InvalidArgument
-        If bounds are given that are no interval of positive numbers.
+        If the given bounds are not an interval of positive numbers.
     InvalidMatrix
-        If bounds are looked for and none are found: eigenvalues that are not positive, or values
-        that are not finite.
+        If the estimate finds no bounds: eigenvalues that are not positive, or values that are not
+        finite.
 
     Notes
     -----
-    Eigenvalues above the interval make the iteration diverge, which ends it as *diverged*, after a
-    residual that grew by more than 1/eps; components below it converge slower than the others.
+    Eigenvalues above the interval make the iteration diverge, which ends it as *diverged* after a
+    residual that grew by more than 1/eps. Components below the interval converge more slowly.
 
-    One iteration without ``M`` moves the matrix once and 11 vectors: 2 for the product, 6 for the
-    update, 3 for the direction.
+    One iteration without ``M`` reads the matrix once and moves 11 vectors: 2 for the product, 6 for
+    the update, 3 for the direction.
 
     References
     ----------
@@ -145,7 +145,7 @@ class Chebyshev(KrylovSolver):
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The bounds that are used, found when first asked for."""
+        """The bounds in use, computed on first use."""
         if self.bounds is not None:
             return self.bounds
         if self._found is None:
@@ -157,7 +157,7 @@ class Chebyshev(KrylovSolver):
         return self.bounds is None or super()._has_numbers_of_A
 
     def update(self, A: Any = None) -> None:
-        """Follow new values of the matrix; the bounds are found anew unless they were given."""
+        """Update to new values of the matrix; recompute the bounds unless they were given."""
         super().update(A)
         if self.bounds is None:
             self._found = None

@@ -52,24 +52,24 @@ def direction(w: Workspace) -> None:
 class Fcg(KrylovSolver):
     """Flexible conjugate gradients, for Hermitian positive definite operators.
 
-    The preconditioner may be another one in every iteration: a few iterations of another solver, or
-    one with random choices in it. The new direction is made orthogonal to the last one itself,
-    where :class:`Cg` trusts that the preconditioner is the same symmetric operator throughout.
+    The preconditioner may vary from iteration to iteration: a few iterations of another solver, or
+    one with random choices. Each new direction is explicitly orthogonalized against the previous
+    one, whereas :class:`Cg` relies on a fixed symmetric preconditioner.
 
     Parameters
     ----------
     A : LinOp or matrix, shape (n, n)
-        Hermitian positive definite.
+        A Hermitian positive definite operator.
     M : LinOp, matrix or callable, optional
-        Approximates the inverse of ``A``; it need not be linear.
+        An approximate inverse of ``A``; it need not be linear.
     rtol, atol, maxiter, stop, dtype, executor
         As for :class:`Cg`.
 
     Notes
     -----
     This is FCG(1) of the paper: each direction is orthogonal to the one before it. One iteration
-    without ``M`` moves the matrix once and 14 vectors: 2 for the product, 3 for the curvature, 6
-    for the update, 3 for the direction.
+    without ``M`` reads the matrix once and moves 14 vectors: 2 for the product, 3 for the
+    curvature, 6 for the update, 3 for the direction.
 
     References
     ----------
@@ -109,5 +109,5 @@ class Fcg(KrylovSolver):
         update(w)  # x += alpha p, r -= alpha q
         if w.M is not None:
             w.M._apply(w.r, w.z, 1.0, 0.0)  # z = M r
-            project(w)  # <A p, z>, which the update found for z = r
+            project(w)  # <A p, z>; without M, the update computes it
         direction(w)  # p = z - beta p

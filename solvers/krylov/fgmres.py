@@ -13,19 +13,19 @@ from .gmres import RESTART, Gmres
 class Fgmres(Gmres):
     """Restarted flexible GMRES, for any square operator and a preconditioner that may vary.
 
-    The preconditioned vectors are kept besides the basis, and the correction is made of them. So
-    ``M`` may be another solver, or anything else that is not the same linear operator throughout;
-    where it is, :class:`Gmres` does the same with half the memory. In exact arithmetic its iterates
-    equal GCR's.
+    The preconditioned vectors are stored in addition to the basis, and the correction is their
+    combination. Hence ``M`` may be another solver, or any varying operator; for a fixed one,
+    :class:`Gmres` gives the same iterates with half the memory. In exact arithmetic, the iterates
+    are those of GCR.
 
     Parameters
     ----------
     A : LinOp or matrix, shape (n, n)
         The operator.
     M : LinOp, matrix or callable, optional
-        Approximates the inverse of ``A``, from the right; it need not be linear.
+        An approximate inverse of ``A``, applied from the right; it need not be linear.
     restart : int
-        Iterations of a cycle; twice this number of vectors are kept.
+        Iterations of a cycle; twice as many vectors are stored.
     basis : {"float32", "float16", "bfloat16"}, optional
         As for :class:`Gmres`; the preconditioned vectors, which are read once a cycle, stay in the
         solver's dtype.
@@ -34,8 +34,8 @@ class Fgmres(Gmres):
 
     Notes
     -----
-    Iteration ``j`` moves the matrix once and ``2 j + 13`` vectors, besides the traffic of ``M``.
-    Without ``M`` it is :class:`Gmres`.
+    Iteration ``j`` reads the matrix once and moves ``2 j + 13`` vectors, plus the traffic of ``M``.
+    Without ``M``, it is :class:`Gmres`.
 
     References
     ----------
@@ -68,7 +68,7 @@ class Fgmres(Gmres):
         return work.M is not None
 
     def allocate_extra(self, work: Workspace) -> None:
-        """Make the vectors that stand for preconditioned ones at the end of a cycle: none."""
+        """Allocate no vectors for the correction at the end of a cycle: they are stored."""
         work.extra, work.first = work.directions, self.longest + 1
         work.array("size", (self.longest + 1, work.k), real_dtype(work.dtype))
 

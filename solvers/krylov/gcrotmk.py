@@ -34,26 +34,26 @@ def keep(w: Workspace) -> None:
 class Gcrotmk(Fgmres):
     """GCROT(m,k), for any square operator: flexible GMRES with recycled vectors.
 
-    Each cycle leaves the correction ``u`` that it found and ``c = A u``. Later cycles work in the
-    space orthogonal to the last ``k`` of the ``c``. With ``recycle=True`` they are kept for later
-    systems: for other right-hand sides they give a first approximation, and for another matrix
-    (``solver.update(A)``) the ``c`` are made anew of the ``u``. Use it for sequences of systems,
-    and where :class:`Gmres` needs many cycles.
+    Each cycle keeps its correction ``u`` and ``c = A u``. Later cycles work in the space orthogonal
+    to the last ``k`` vectors ``c``. With ``recycle=True``, the vectors are kept for later systems:
+    for other right-hand sides they give an initial approximation, and for another matrix
+    (``solver.update(A)``), the ``c`` are recomputed from the ``u``. Use it for sequences of
+    systems, and if :class:`Gmres` needs many cycles.
 
     Parameters
     ----------
     A : LinOp or matrix, shape (n, n)
         The operator.
     M : LinOp, matrix or callable, optional
-        Approximates the inverse of ``A``, from the right; it need not be linear.
+        An approximate inverse of ``A``, applied from the right; it need not be linear.
     restart : int
         Iterations of a cycle, the m of the name.
     k : int, optional
-        Vectors that are kept; ``restart`` by default.
+        Number of vectors that are kept; ``restart`` by default.
     recycle : bool
-        Whether they are kept for the next solve. Solves then depend on earlier ones.
+        Whether vectors are kept for the next solve. Solves then depend on earlier ones.
     basis : {"float32", "float16", "bfloat16"}, optional
-        As for :class:`Fgmres`; the vectors that are kept stay in the solver's dtype.
+        As for :class:`Fgmres`; the recycled vectors keep the solver's dtype.
     rtol, atol, maxiter, stop, dtype, executor
         As for :class:`Cg`; ``maxiter`` counts iterations, not cycles.
 
@@ -64,12 +64,12 @@ class Gcrotmk(Fgmres):
 
     Notes
     -----
-    The oldest vector is replaced by a new one. The first cycles are longer, by the number of
-    missing vectors. The first cycles are longer, by the vectors that are not there yet.
+    A new vector replaces the oldest one. The first cycles are longer by the number of missing
+    vectors.
 
-    Iteration ``j`` moves the matrix once and ``2 j + 2 k + 16`` vectors (``k``: their present
-    number), besides the traffic of ``M``; a cycle moves the matrix once more and ``8 k`` vectors.
-    ``2 (restart + k)`` vectors are stored.
+    Iteration ``j`` reads the matrix once and moves ``2 j + 2 k + 16`` vectors (``k``: their current
+    number), plus the traffic of ``M``; a cycle reads the matrix once more and moves ``8 k``
+    vectors. ``2 (restart + k)`` vectors are stored.
 
     References
     ----------
@@ -110,7 +110,7 @@ class Gcrotmk(Fgmres):
         return True
 
     def update(self, A: Any = None) -> None:
-        """Follow new values of the matrix, or another matrix; recycled vectors are kept.
+        """Update to new values of the matrix, or to another matrix; recycled vectors are kept.
 
         See :meth:`KrylovSolver.update`.
         """
@@ -134,8 +134,8 @@ class Gcrotmk(Fgmres):
         work.array("q", (p, work.k), work.dtype)
         work.vectors("t")
         work.reals("left", "before_c")
-        # the number of a vector of C, as the kernels that read a basis up to one want it; the first
-        # is 0 as long as there is none
+        # indices of vectors of C, for kernels that read a basis up to an index; the first is 0
+        # without vectors
         for name in ("last", "place"):
             work.array(name, (1,), np.int64)
         #: Status that completes finished columns as well: all of them run as long as it does.
@@ -144,19 +144,19 @@ class Gcrotmk(Fgmres):
 
     @property
     def longest(self) -> int:
-        """Iterations of the first cycle, which has no vectors of others."""
+        """Iterations of the first cycle, without recycled vectors."""
         return min((self.cycle or 1) + self.outer, max(self.shape[0], 1))
 
     def next_cycle(self, work: Workspace) -> int | None:
-        """Return the length of a cycle with the vectors that there are."""
+        """Return the length of a cycle with the current number of vectors."""
         length = min((self.cycle or 1) + self.outer - work.found, self.longest)
-        if self.outer:  # the residual is orthogonal to the vectors of this solve already
+        if self.outer:  # the residual is already orthogonal to the vectors of this solve
             work.executor.copy_into(work.last, np.array([max(work.found - 1, 0)]))
         work.found = min(work.found + 1, self.outer)
         return length
 
     def begin(self, work: Workspace) -> None:
-        """Forget the vectors of an earlier solve, or make C of U for the values of now."""
+        """Drop the vectors of an earlier solve, or recompute C from U for the current values."""
         super().begin(work)
         if not self.outer:
             return
@@ -187,7 +187,7 @@ class Gcrotmk(Fgmres):
             self._keep(w, i)
 
     def _take_off(self, work: Workspace, place: Any) -> None:
-        """Make t orthogonal to C up to an index, and w follow: left = |t|."""
+        """Orthogonalize t against C up to an index, and update w: left = |t|."""
         w, run = work, work.executor.run
         run(gmres.project, w.outer_c, w.t, w.q, w.before, place, w.always)
         run(gmres.subtract, w.outer_c, w.t, w.q, w.left, place, w.always)

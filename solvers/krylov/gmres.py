@@ -15,7 +15,7 @@ from .base import SIDES, KrylovSolver
 
 
 def checked_restart(restart: Any) -> int:
-    """Return a length of cycles, or raise InvalidArgument."""
+    """Return a cycle length, or raise InvalidArgument."""
     if (
         not isinstance(restart, (int, float, np.integer))
         or not 1 <= restart < np.inf
@@ -41,9 +41,9 @@ ending = Steps("gmres_end", vectors="x w", reals="ratio", status=False)
 
 @step
 def measure(w: Workspace) -> None:
-    """Set length = caution |r|, ratio = |z| / length, caution = 10; halts where |z| is 0.
+    """Set length = caution |r|, ratio = |z| / length, caution = 10; halt where |z| is 0.
 
-    The status takes length for the norm.
+    The status uses length as the norm.
     """
     length, own = w.caution * sqrt(norm2(w.r)), sqrt(norm2(w.z))
     w.length, w.ratio = length, own / length
@@ -55,7 +55,7 @@ def measure(w: Workspace) -> None:
 
 @step
 def scale(w: Workspace) -> None:
-    """Set r = z / ratio, which is as long as the status says."""
+    """Set r = z / ratio, which has the norm of the status."""
     w.r = w.z / w.ratio
 
 
@@ -73,43 +73,43 @@ class Gmres(KrylovSolver):
     A : LinOp or matrix, shape (n, n)
         The operator.
     M : LinOp, matrix or callable, optional
-        Approximates the inverse of ``A``. It must be the same in each iteration: one that varies,
-        such as another solver, is for :class:`Fgmres`.
+        An approximate inverse of ``A``. It must not vary between iterations; for a varying one,
+        such as another solver, use :class:`Fgmres`.
     side : {"right", "left"}
-        Where ``M`` stands. From the right, ``A M y = b``, the norm of the residual itself is made
-        smallest and observed. From the left, ``M A x = M b``, it is that of ``M (b - A x)``, which
-        is closer to the error where ``M`` is good and ``A`` badly scaled. Observed is that norm
-        relative to its first, times the norm of the residual that a cycle began with (ten times
-        as much after the first cycle).
+        The side from which ``M`` is applied. From the right, ``A M y = b``, the norm of the
+        residual itself is minimized and observed. From the left, ``M A x = M b``, the norm of
+        ``M (b - A x)`` is minimized, which is closer to the error if ``M`` is good and ``A`` badly
+        scaled. The observed value is then this norm relative to its initial value, times the
+        residual norm at the start of the cycle (ten times as much after the first cycle).
     restart : int
-        Iterations of a cycle, and vectors that are kept; at most ``n`` are used.
+        Iterations of a cycle, and number of stored vectors; at most ``n``.
     basis : {"float32", "float16", "bfloat16"}, optional
-        The dtype that the vectors are stored in, lower than the one of the solver; by default they
-        are not rounded. Everything is computed in the solver's dtype. A complex solver stores pairs
-        of real numbers, in float32 alone. See the notes.
+        The storage dtype of the basis, lower than the solver's dtype; by default, vectors are not
+        rounded. All computations use the solver's dtype. A complex solver stores pairs of real
+        numbers, in float32 only. See the notes.
     rtol, atol, maxiter, stop, dtype, executor
         As for :class:`Cg`; ``maxiter`` counts iterations, not cycles.
 
     Notes
     -----
-    The basis is made orthogonal by classical Gram-Schmidt, which reads it twice an iteration, and
-    a second time where the first left less than a tenth of the vector's norm.
+    The basis is orthogonalized by classical Gram-Schmidt, which reads it twice per iteration, and a
+    second time if the first pass left less than a tenth of the vector's norm.
 
-    Iteration ``j`` without ``M`` moves the matrix once and ``2 j + 10`` vectors.
+    Iteration ``j`` without ``M`` reads the matrix once and moves ``2 j + 10`` vectors.
 
-    With ``basis`` the ``2 j`` vectors have half the bytes or a quarter. A cycle then takes a
-    residual down by the digits of that dtype at most, even if its recurrence shows more: about
-    seven for float32, three for float16, two for bfloat16. The next cycle begins with the true
-    residual, so that the last one is as small as without ``basis``, after more cycles where
-    ``rtol`` asks for more. Elements in float16 are multiplied by 2^15, so that elements of long
-    vectors keep their digits.
+    With ``basis``, the ``2 j`` vectors have half or a quarter of the bytes. A cycle then reduces a
+    residual by at most the digits of that dtype, even if its recurrence shows more: about seven for
+    float32, three for float16, two for bfloat16. The next cycle starts with the true residual, so
+    that the final residual is as small as without ``basis``, after more cycles if ``rtol`` demands
+    them. Elements in float16 are multiplied by 2^15, so that elements of long vectors keep their
+    digits.
 
     Raises
     ------
     InvalidArgument
-        If ``side`` or ``restart`` is none.
+        If ``side`` or ``restart`` is invalid.
     UnsupportedDtype
-        If values of the solver's dtype are not stored in ``basis``.
+        If values of the solver's dtype cannot be stored in ``basis``.
 
     References
     ----------
@@ -157,7 +157,7 @@ class Gmres(KrylovSolver):
         return self.cycle or 1
 
     def allocate(self, work: Workspace) -> None:
-        """Make the basis and the small arrays of the least squares problem."""
+        """Allocate the basis and the small arrays of the least squares problem."""
         s, k = self.longest + 1, work.k
         real = real_dtype(work.dtype)
         work.vectors("v", "w")
@@ -178,7 +178,7 @@ class Gmres(KrylovSolver):
             work.make(step)
 
     def begin(self, work: Workspace) -> None:
-        """Take the norm of M r for that of r, relative to the first, as it is."""
+        """Use the norm of M r, relative to the first one, instead of the norm of r."""
         if self.side == "left":
             work.executor.run(vector.fill, work.caution.reshape(work.k, 1), 1.0)
 
@@ -206,7 +206,7 @@ class Gmres(KrylovSolver):
         self.extend(w)
 
     def extend(self, work: Workspace) -> None:
-        """Make ``w`` orthogonal to the basis, append it, and make the next rotation."""
+        """Orthogonalize ``w`` against the basis, append it, and compute the next rotation."""
         w, run = work, work.executor.run
         # 4 to 8: h_i = <v_i, w>, w -= sum h_i v_i, v_(j+1) = w / |w|, and the j-th rotation
         run(

@@ -64,12 +64,12 @@ step = Steps("idr", **kinds(SHADOWS))
 
 
 def get(w: Any, name: str, *numbers: int) -> Any:
-    """Return the value of ``m1_0`` and its likes."""
+    """Return the value of a numbered scalar such as ``m1_0``."""
     return getattr(w, name + "_".join(map(str, numbers)))
 
 
 def put(w: Any, value: Any, name: str, *numbers: int) -> None:
-    """Set the value of ``m1_0`` and its likes."""
+    """Set the value of a numbered scalar such as ``m1_0``."""
     setattr(w, name + "_".join(map(str, numbers)), value)
 
 
@@ -82,7 +82,7 @@ def added(terms: list[Any]) -> Any:
 
 
 def coefficients(w: Any, s: int) -> list[Any]:
-    """Return the solution of ``M c = f``; where f begins with zeros, c does."""
+    """Return the solution of ``M c = f``; leading zeros of f are zeros of c."""
     return leading(w, [get(w, "f", i) for i in range(s)])
 
 
@@ -150,7 +150,7 @@ def update_number(w: Any, s: int, k: int) -> None:
             entry = entry - alpha[j] * get(w, "m", i, j)
         column.append(entry)
     quotient = divide_or_halt(w, get(w, "f", k), column[0])
-    # a column that halts here keeps its iterate: where M is close to the inverse, r is 0 already
+    # a column that halts here keeps its iterate: if M is close to the inverse, r is already 0
     beta = where((column[0] == 0) | ~finite(quotient), 0, quotient)
     w.x += beta * u
     w.r -= beta * g
@@ -227,10 +227,10 @@ def update_3(w: Any) -> None:
 
 @step
 def stabilize(w: Any) -> None:
-    """Set omega = <t, r> / <t, t>, made larger where t and r are almost orthogonal.
+    """Set omega = <t, r> / <t, t>, increased if t and r are almost orthogonal.
 
-    With the cosine rho of their angle, where |rho| < 0.7 it is multiplied by 0.7 / |rho|. A column
-    with r nonzero and omega zero breaks down.
+    If the cosine rho of their angle satisfies |rho| < 0.7, omega is multiplied by 0.7 / |rho|. A
+    column with r nonzero and omega zero breaks down.
     """
     above, size, norm = dot(w.t, w.r), norm2(w.t), sqrt(norm2(w.r))
     cosine = absolute(above) / (sqrt(size) * norm)
@@ -283,36 +283,37 @@ def steps_for(s: int) -> SimpleNamespace:
 class Idr(KrylovSolver):
     """Induced dimension reduction, IDR(s), for any square operator.
 
-    With short recurrences and no transpose it needs almost as few products as GMRES without
-    restarts. Use it for matrices that are not symmetric where :class:`Bicgstab` is erratic or
-    stagnates, such as matrices of convection, and :class:`Gmres` would need a long basis.
+    With short recurrences and without a transpose, it needs almost as few products as GMRES without
+    restarts. Use it for nonsymmetric matrices, such as matrices of convection, if :class:`Bicgstab`
+    is erratic or stagnates and :class:`Gmres` would need a long basis.
 
     Parameters
     ----------
     A : LinOp or matrix, shape (n, n)
         The operator.
     M : LinOp, matrix or callable, optional
-        Approximates the inverse of ``A``; used from the right.
+        An approximate inverse of ``A``, applied from the right.
     s : int
-        Shadow vectors, from 1 to 16: more take fewer products and more memory, three vectors each.
+        Number of shadow vectors, from 1 to 16: more of them need fewer products and more memory,
+        three vectors each.
     rtol, atol, maxiter, stop, dtype, executor
         As for :class:`Cg`. An iteration applies ``A`` and ``M`` ``s + 1`` times.
 
     Raises
     ------
     InvalidArgument
-        If ``s`` is not such a number.
+        If ``s`` is not an integer from 1 to 16.
 
     Notes
     -----
-    The shadow vectors are random, from a fixed seed, and orthonormal. A column with a division by
-    zero in its recurrence starts again from its iterate as long as that brings the true residual
-    down; otherwise it ends as a *breakdown*.
+    The shadow vectors are random, from a fixed seed, and orthonormal. After a division by zero in
+    its recurrence, a column restarts from its iterate as long as this reduces the true residual;
+    otherwise it ends as a *breakdown*.
 
-    One iteration without ``M`` moves the matrix ``s + 1`` times, and with ``s = 4`` 124 vectors: 2
-    for each product, 10 for each vector u, 5 for each projection, 8 to 14 for each update, 2 and
-    9 for the last step. The build of ``omp`` has entries of the steps for ``s = 4``; others are
-    programs, as a user's own steps are.
+    One iteration without ``M`` reads the matrix ``s + 1`` times and, for ``s = 4``, moves 124
+    vectors: 2 for each product, 10 for each vector u, 5 for each projection, 8 to 14 for each
+    update, 2 and 9 for the last step. The build of ``omp`` contains the steps for ``s = 4``; other
+    values use programs compiled at run time, like a user's own steps.
 
     References
     ----------
@@ -340,7 +341,7 @@ class Idr(KrylovSolver):
         self.shadows = max(min(self.s, self.shape[0]), 1)
 
     def allocate(self, work: Workspace) -> None:
-        """Make the spaces and the shadow vectors; without a preconditioner z is r."""
+        """Allocate the spaces and the shadow vectors; without a preconditioner, z is r."""
         steps = steps_for(self.shadows)
         if work.M is None:
             work.z = work.r
@@ -355,7 +356,7 @@ class Idr(KrylovSolver):
         steps_for(self.shadows).start(work)
 
     def iterate(self, work: Workspace) -> None:
-        """One vector after the other of the next space, then the step into it."""
+        """Compute the vectors of the next space one by one, then step into it."""
         w, steps = work, steps_for(self.shadows)
         for k, update in enumerate(steps.update):
             w.g, w.u = getattr(w, f"g{k}"), getattr(w, f"u{k}")

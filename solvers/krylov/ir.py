@@ -56,19 +56,19 @@ def advance(w: Workspace) -> None:
 
 
 class Ir(KrylovSolver):
-    """Iterative refinement, also known as Richardson's iteration: ``x += relaxation M (b - A x)``.
+    """Iterative refinement, or the Richardson iteration: ``x += relaxation M (b - A x)``.
 
-    With an inner solver in a lower precision it is mixed-precision refinement: almost all the work
-    is done in float32, and residuals and the solution are in float64. ``inner`` may be anything
-    that ``M`` may be.
+    With an inner solver in a lower precision, this is mixed-precision refinement: almost all work
+    is done in float32, while residuals and the solution are in float64. ``inner`` accepts the same
+    values as ``M``.
 
     Parameters
     ----------
     A : LinOp or matrix, shape (n, n)
         The operator.
     inner : LinOp, matrix, settings, name or callable, optional
-        Approximates the inverse of ``A``: a preconditioner, or another solver such as
-        ``wl.solvers.Cg(rtol=1e-4, dtype="float32")``. Another name of ``M``.
+        An approximate inverse of ``A``: a preconditioner, or another solver such as
+        ``wl.solvers.Cg(rtol=1e-4, dtype="float32")``. It is an alias of ``M``.
     relaxation : float
         The factor of a correction.
     rtol, atol, maxiter, stop, dtype, executor
@@ -81,15 +81,15 @@ class Ir(KrylovSolver):
 
     Notes
     -----
-    It converges if the spectral radius of ``I - relaxation M A`` is below 1, each correction by
-    that factor; an inner solver with ``rtol`` makes it about ``rtol``, as long as ``A`` rounded to
-    the inner precision is close to ``A``. Where it is not, the solve ends as *stagnated*, after 30
-    corrections that bring nothing, as *diverged*, after a residual that grew by more than 1/eps, or
-    at its limit; :class:`Fgmres` or :class:`Fcg` around the same inner solver go further.
+    It converges if the spectral radius of ``I - relaxation M A`` is below 1; this is the asymptotic
+    reduction per correction. An inner solver with ``rtol`` reduces the residual by about ``rtol``,
+    as long as ``A`` rounded to the inner precision is close to ``A``. If it does not converge, the
+    solve ends as *stagnated* after 30 corrections without a smaller residual, as *diverged* after a
+    residual that grew by more than 1/eps, or at its limit. :class:`Fgmres` or :class:`Fcg` with the
+    same inner solver may then converge.
 
-    One iteration moves the matrix once and 8 vectors besides the traffic of ``M``. With a
-    preconditioner that is made of operations the device runs the loop; around an inner solver the
-    host does.
+    One iteration reads the matrix once and moves 8 vectors, plus the traffic of ``M``. The device
+    runs the loop if ``M`` consists of executor operations; the host runs it around an inner solver.
 
     References
     ----------
@@ -143,7 +143,7 @@ class Ir(KrylovSolver):
         allow_growth(work)
 
     def initialize(self, work: Workspace) -> None:
-        """Take the norm of the residual for the smallest one."""
+        """Use the norm of the residual as the smallest one."""
         start(work)
 
     def iterate(self, work: Workspace) -> None:

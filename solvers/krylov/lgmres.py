@@ -15,23 +15,23 @@ from .gmres import RESTART
 
 
 class Lgmres(Fgmres):
-    """Restarted GMRES with the corrections of the last cycles added to its space: "loose" GMRES.
+    """Restarted GMRES with corrections of the last cycles in its Krylov space: "loose" GMRES.
 
-    Restarted GMRES often goes the same way in every second cycle. A few corrections of earlier
-    cycles, which approximate the error, keep it from that. Use it where :class:`Gmres` needs many
-    cycles; where it ends within one there is no difference.
+    Residuals of restarted GMRES often alternate between two directions. A few corrections of
+    earlier cycles, which approximate the error, prevent this. Use it if :class:`Gmres` needs many
+    cycles; within one cycle, both are equal.
 
     Parameters
     ----------
     A : LinOp or matrix, shape (n, n)
         The operator.
     M : LinOp, matrix or callable, optional
-        Approximates the inverse of ``A``, from the right.
+        An approximate inverse of ``A``, applied from the right.
     restart : int
-        Iterations of a cycle with Krylov vectors.
+        Number of Krylov vectors in a cycle.
     augmentation : int
-        Corrections that are kept; a cycle has this number of additional iterations. 1 to 3 are
-        usual.
+        Number of corrections that are kept; a cycle has as many additional iterations. Usual values
+        are 1 to 3.
     basis : {"float32", "float16", "bfloat16"}, optional
         As for :class:`Fgmres`.
     rtol, atol, maxiter, stop, dtype, executor
@@ -44,10 +44,10 @@ class Lgmres(Fgmres):
 
     Notes
     -----
-    The first cycles, which have fewer corrections, are shorter. A new solve begins without any, so
-    that solves repeat.
+    The first cycles have fewer corrections and are shorter. A new solve starts without corrections,
+    so that solves are reproducible.
 
-    Iteration ``j`` moves the matrix once and ``2 j + 13`` vectors, besides the traffic of ``M``.
+    Iteration ``j`` reads the matrix once and moves ``2 j + 13`` vectors, plus the traffic of ``M``.
 
     References
     ----------
@@ -88,14 +88,14 @@ class Lgmres(Fgmres):
         return True
 
     def allocate_extra(self, work: Workspace) -> None:
-        """Make the corrections, the oldest first, and their norms; 0 says that there is none."""
+        """Allocate the corrections, the oldest first, and their norms; the norm 0 means none."""
         places = max(self.augmentation, 1)
         work.first = self.krylov if self.augmentation else self.longest + 1
         work.array("extra", (places, work.n, work.k), work.dtype)
         work.array("size", (places, work.k), real_dtype(work.dtype))
 
     def begin(self, work: Workspace) -> None:
-        """Forget the corrections of earlier solves, or take the given ones."""
+        """Drop the corrections of earlier solves, or copy the given ones."""
         super().begin(work)
         run, k = work.executor.run, work.k
         for size in work.size:
@@ -108,7 +108,7 @@ class Lgmres(Fgmres):
         work.corrections = len(given)
 
     def next_cycle(self, work: Workspace) -> int | None:
-        """Return the length of a cycle with the corrections that there are."""
+        """Return the length of a cycle with the current number of corrections."""
         length = min(self.krylov + work.corrections, self.longest)
         work.corrections = min(work.corrections + 1, self.augmentation)
         return length

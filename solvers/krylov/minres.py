@@ -70,7 +70,7 @@ step = Steps(
 
 @step
 def measure(w: Workspace) -> None:
-    """Set phi = sqrt(<r, z>), the norm of the residual that M defines; halts where it is none."""
+    """Set phi = sqrt(<r, z>), the residual norm that M defines; halt where it is undefined."""
     square = real(dot(w.r, w.z))
     w.phi = sqrt(square)
     w.halt(NOT_FINITE, when=~finite(square))
@@ -136,7 +136,7 @@ def weigh(w: Workspace) -> None:
 
 
 def rotate(w: Workspace) -> tuple[Any, Any, Any, Any]:
-    """Make the rotation that ends a column; return gamma, |A r| / |r|, the old phi and cosine."""
+    """Compute the rotation that ends a column; return gamma, |A r| / |r|, old phi and cosine."""
     sigma = sqrt(w.sigma2)
     beta = w.scale * sigma
     gamma = w.scale * sqrt((w.gbar / w.scale) * (w.gbar / w.scale) + w.sigma2)
@@ -151,15 +151,15 @@ def rotate(w: Workspace) -> tuple[Any, Any, Any, Any]:
 
 
 def length(w: Workspace, gamma: Any, left: Any, before: Any, last: Any) -> Any:
-    """Return how far x goes along d; halt where the residual is that of least squares.
+    """Return the step length along d; halt where the residual is that of least squares.
 
     ``left`` is ``|A r| / |r|`` before the iteration, which is compared with the largest entry of
-    the tridiagonal matrix, and ``last`` the cosine of the iteration before. These say that nothing
-    but rounding is left of ``A r``: it is below eps^(3/4), or far below eps^(1/2) in an iteration
-    that changes nothing; it is about eps^(1/2), and two iterations in a row have left the norm of
-    the residual as it was; it is below eps^(1/2), and that norm has not fallen by 1 % for 20
-    iterations. Further on ``A r`` would grow, the directions would approach the null space, and x
-    would grow without bound. So x stays in the iteration that halts.
+    the tridiagonal matrix, and ``last`` the previous cosine. A column halts if ``A r`` consists of
+    rounding errors only, by one of three tests: it is below eps^(3/4), or far below eps^(1/2) in an
+    iteration that changes nothing; it is about eps^(1/2), and two successive iterations have not
+    changed the residual norm; it is below eps^(1/2), and the residual norm has not fallen by 1 %
+    for 20 iterations. In further iterations, ``A r`` would grow, the directions would approach the
+    null space, and x would grow without bound. Hence x is not changed in the iteration that halts.
     """
     fell = w.phi < FALLEN * w.mark
     w.since = where(fell, 0, w.since + 1)
@@ -192,7 +192,7 @@ def advance_with_residual(w: Workspace) -> None:
     """
     step_length = length(w, *rotate(w))
     w.x += step_length * w.d
-    # the new Lanczos vector of length 1 is u / sigma; where sigma is 0 the residual is
+    # the normalized new Lanczos vector is u / sigma; where sigma is 0 the residual is
     along = where(w.sigma > 0, w.cosine * w.phi / w.sigma, 0)
     w.r = w.sine * w.sine * w.r - along * w.u
     w.observe(sqrt(norm2(w.r)))
@@ -201,33 +201,33 @@ def advance_with_residual(w: Workspace) -> None:
 class Minres(KrylovSolver):
     """The minimal residual method, for Hermitian operators that may be indefinite or singular.
 
-    It minimizes the norm of the residual over the Krylov space, as :class:`Gmres` does, with three
-    terms in its recurrence and no basis to store. Use it for saddle points, shifted matrices,
-    Helmholtz problems and other symmetric matrices with eigenvalues of both signs, where
-    :class:`Cg` ends as indefinite; for positive definite ones :class:`Cg` is cheaper.
+    Like :class:`Gmres`, it minimizes the norm of the residual over the Krylov space, but with a
+    three-term recurrence and without storing a basis. Use it for saddle point problems, shifted
+    matrices, Helmholtz problems and other symmetric indefinite matrices, for which :class:`Cg` ends
+    as indefinite; for positive definite matrices, :class:`Cg` is cheaper.
 
     Parameters
     ----------
     A : LinOp or matrix, shape (n, n)
-        Hermitian. If it is singular and ``b`` is not in its range, the solve ends as *least
-        squares*: not converged, with an ``x`` that minimizes the residual (with ``M``, its norm
-        that ``M`` defines). It is not the shortest one; :class:`Lsmr` finds that. Small eigenvalues
-        next to zero ones may hide the point to stop at: then the solve ends as *stagnated* or at
-        the limit of iterations, with the best iterate that was verified.
+        A Hermitian operator. If it is singular and ``b`` is not in its range, the solve ends as
+        *least squares*: not converged, with an ``x`` that minimizes the residual (with ``M``, in
+        the norm that ``M`` defines). This ``x`` is not the shortest one; :class:`Lsmr` finds that.
+        Small eigenvalues next to zero ones may make the stopping point undetectable: then the solve
+        ends as *stagnated* or at the iteration limit, with the best verified iterate.
     M : LinOp, matrix or callable, optional
-        Approximates the inverse of the absolute value of ``A``; Hermitian positive definite even if
-        ``A`` is not. A column where it is not ends as *indefinite*.
+        An approximate inverse of the absolute value of ``A``, Hermitian positive definite even if
+        ``A`` is not. If ``M`` is not, the column ends as *indefinite*.
     rtol, atol, maxiter, stop, dtype, executor
         As for :class:`Cg`.
 
     Notes
     -----
-    Without ``M`` the observed norms come from the recurrence; with ``M`` these are norms that ``M``
-    defines, so the residual itself is updated too.
+    Without ``M``, observed norms come from the recurrence. With ``M``, its norms are the ones that
+    ``M`` defines, so that the residual itself is updated as well.
 
-    One iteration without ``M`` moves the matrix once and 16 vectors: 2 for the product, 2 for the
-    projection, 9 for the Lanczos vector and the direction, 3 for ``x``. With ``M`` it moves 7 more,
-    and the traffic of ``M``.
+    One iteration without ``M`` reads the matrix once and moves 16 vectors: 2 for the product, 2 for
+    the projection, 9 for the Lanczos vector and the direction, 3 for ``x``. With ``M``, it moves 7
+    more, plus the traffic of ``M``.
 
     References
     ----------
@@ -263,13 +263,13 @@ class Minres(KrylovSolver):
     MEANS: ClassVar[Mapping[Stop, Stop]] = MappingProxyType({Stop.BREAKDOWN: Stop.STAGNATED})
 
     def begin(self, work: Workspace) -> None:
-        """Forget how large the entries of the tridiagonal matrix were in an earlier solve."""
+        """Reset the largest entry of the tridiagonal matrix from an earlier solve."""
         work.executor.run(vector.fill, work.size.reshape(work.k, 1), 0.0)
 
     def least_squares(self, work: Workspace, b: Array, columns: Sequence[int]) -> list[int]:
-        """Say which columns of x are least squares solutions, by products and not by estimates.
+        """Return the columns of x that are least squares solutions, tested by products.
 
-        The largest entry of the tridiagonal matrix stands for the norm of ``A``: it is not more.
+        The largest entry of the tridiagonal matrix replaces the norm of ``A``: it is not larger.
         """
         executor = work.executor
         size = np.asarray(executor.to_host(work.size), np.float64)
@@ -295,7 +295,7 @@ class Minres(KrylovSolver):
         work.make(step)
 
     def initialize(self, work: Workspace) -> None:
-        """Begin the Lanczos process with the residual."""
+        """Start the Lanczos process with the residual."""
         w = work
         if w.M is None:
             w.executor.run(measure.operation, w.r, w.r, w.phi, w.status)

@@ -42,18 +42,18 @@ class Multigrid(KrylovSolver):
     A : LinOp or matrix, shape (n, n)
         The operator.
     M : str, Settings or LinOp
-        The cycle: :class:`wollemi.preconditioners.Amg` by default, or one with levels of your own,
-        :class:`wollemi.preconditioners.Multigrid`. Any other operator does too, if the iteration
-        converges with it.
+        The cycle: :class:`wollemi.preconditioners.Amg` by default, or
+        :class:`wollemi.preconditioners.Multigrid` with user-defined levels. Any other operator is
+        accepted if the iteration converges with it.
     rtol, atol, maxiter, stop, dtype, executor
         As for :class:`Cg`.
 
     Notes
     -----
-    An iteration is a cycle, a product and one pass over vectors, with no inner product but the norm
-    of the residual. A Krylov method takes fewer cycles for a little more work in each: prefer
-    ``Cg(A, M="amg")`` where the matrix is Hermitian positive definite. Cycles that do not converge
-    end as *diverged*, after a residual that grew by more than 1/eps.
+    An iteration is a cycle, a product and one pass over vectors; its only reduction is the norm of
+    the residual. A Krylov method takes fewer cycles with slightly more work in each: prefer
+    ``Cg(A, M="amg")`` if the matrix is Hermitian positive definite. Divergent cycles end as
+    *diverged*, after a residual that grew by more than 1/eps.
 
     References
     ----------
@@ -82,7 +82,7 @@ class Multigrid(KrylovSolver):
         allow_growth(work)
 
     def initialize(self, work: Workspace) -> None:
-        """Begin from the true residual, which is ``work.r``."""
+        """Start from the true residual, ``work.r``."""
         start(work)
 
     def iterate(self, work: Workspace) -> None:

@@ -32,7 +32,7 @@ def start(w: Workspace) -> None:
 
 
 def lengths(w: Workspace) -> tuple[Any, Any]:
-    """Return alpha and beta of the iteration; both are known before its first element."""
+    """Return alpha and beta of the iteration; both are known at its start."""
     first = real(w.gamma_old) == 0
     beta = where(first, 0, w.gamma / w.gamma_old)
     alpha = w.gamma / (w.delta - where(first, 0, beta * w.gamma / w.alpha))
@@ -86,27 +86,27 @@ def advance_with_preconditioner(w: Workspace) -> None:
 class PipeCg(KrylovSolver):
     """Pipelined conjugate gradients, for Hermitian positive definite operators.
 
-    All inner products of an iteration are added up in one reduction, which no product waits for:
-    where reductions take most of the time, as in groups of devices and for small systems, it is
-    faster than :class:`Cg`. The iterates equal :class:`Cg`'s but for rounding, which grows faster:
-    the smallest residual that a cycle reaches is larger, and a further cycle begins with the true
+    All inner products of an iteration are computed in one reduction, for which no product waits. If
+    reductions take most of the time, as in groups of devices and for small systems, it is faster
+    than :class:`Cg`. The iterates equal those of :class:`Cg` except for rounding errors, which grow
+    faster: the smallest residual of a cycle is larger, and another cycle starts with the true
     residual.
 
     Parameters
     ----------
     A : LinOp or matrix, shape (n, n)
-        Hermitian positive definite.
+        A Hermitian positive definite operator.
     M : LinOp, matrix or callable, optional
-        Approximates the inverse of ``A``; Hermitian positive definite too.
+        An approximate inverse of ``A``; also Hermitian positive definite.
     rtol, atol, maxiter, stop, dtype, executor
         As for :class:`Cg`.
 
     Notes
     -----
-    A direction of no or negative curvature ends a column as *indefinite*.
+    A direction of zero or negative curvature ends a column as *indefinite*.
 
-    One iteration without ``M`` moves the matrix once and 15 vectors in two passes: 2 for the
-    product and 13 for the rest. With ``M`` it moves 20, and the traffic of ``M``.
+    One iteration without ``M`` reads the matrix once and moves 15 vectors in two passes: 2 for the
+    product and 13 for the rest. With ``M``, it moves 20, plus the traffic of ``M``.
 
     References
     ----------

@@ -53,7 +53,7 @@ def weigh(w: Workspace) -> None:
 
 
 def halt_without_vectors(w: Workspace, delta: Any) -> None:
-    """Halt where the Lanczos process cannot go on: delta, the product of its vectors, is 0."""
+    """Halt where the Lanczos process cannot continue: delta, the product of its vectors, is 0."""
     w.halt(NOT_FINITE, when=~finite(delta))
     w.halt(BREAKDOWN, when=delta == 0)
 
@@ -124,16 +124,16 @@ def update(w: Workspace) -> None:
 class Qmr(KrylovSolver):
     """The quasi-minimal residual method, for any square operator that has a transpose.
 
-    It takes the products of :class:`Bicg` and smooths its residuals. :class:`Tfqmr` and
-    :class:`Bicgstab` do without the transpose and are mostly the better choice.
+    It needs the products of :class:`Bicg` and smooths its residuals. :class:`Tfqmr` and
+    :class:`Bicgstab` need no transpose and are usually the better choice.
 
     Parameters
     ----------
     A : LinOp or matrix, shape (n, n)
-        The operator; ``A.T`` is applied too.
+        The operator; ``A.T`` is also applied.
     M : LinOp, matrix or callable, optional
-        Approximates the inverse of ``A``, from the right; ``M.T`` is applied too, so a callable
-        does not do: ``wl.LinearOperator(shape, matvec, rmatvec)`` does.
+        An approximate inverse of ``A``, applied from the right. ``M.T`` is also applied, so that a
+        callable is not sufficient: use ``wl.LinearOperator(shape, matvec, rmatvec)``.
     rtol, atol, maxiter, stop, dtype, executor
         As for :class:`Cg`. An iteration applies ``A``, ``A.T``, ``M`` and ``M.T`` once each.
 
@@ -144,10 +144,10 @@ class Qmr(KrylovSolver):
 
     Notes
     -----
-    The Lanczos process has no look-ahead: where it cannot go on, a column starts again from its
-    iterate, as long as that brings the true residual down; otherwise it ends as a *breakdown*.
+    The Lanczos process has no look-ahead. If it cannot continue, a column restarts from its
+    iterate, as long as this reduces the true residual; otherwise it ends as a *breakdown*.
 
-    One iteration without ``M`` moves the matrix and its transpose once each and 30 vectors.
+    One iteration without ``M`` reads the matrix and its transpose once each, and moves 30 vectors.
 
     References
     ----------
@@ -167,13 +167,13 @@ class Qmr(KrylovSolver):
     SPARE: ClassVar[str] = "q"
 
     def update(self, A: Any = None) -> None:
-        """Follow new values of the matrix; see :meth:`KrylovSolver.update`."""
+        """Update to new values of the matrix; see :meth:`KrylovSolver.update`."""
         super().update(A)
         if self.M is not None:
-            self._workspaces.clear()  # its transpose may be a copy of the old one
+            self._workspaces.clear()  # its transpose may be a copy of the old values
 
     def allocate(self, work: Workspace) -> None:
-        """Make the vectors, and the transposes in the workspace's precision."""
+        """Allocate the vectors, and the transposes in the workspace's precision."""
         work.transpose(self.M)
         if work.M is None:
             work.vectors("v", "v_s")

@@ -47,7 +47,7 @@ def shorten(w: Workspace) -> Any:
     size, before = norm2(w.r), w.tau
     theta2 = size / before / before
     cosine2 = 1 / (1 + theta2)
-    # a residual of 0 after the first half is not to be moved by the second
+    # if the first half reached a residual of 0, the second half must not change it
     w.theta2 = where(before > 0, theta2, 0)
     w.eta = where(before > 0, cosine2 * w.alpha, 0)
     w.tau = where(before > 0, sqrt(size * cosine2), 0)
@@ -83,7 +83,7 @@ def whole(w: Workspace) -> None:
 def update(w: Workspace) -> None:
     """Set x += eta d, u = r + beta u, v = beta (q + beta v) with beta = rho / rho_old.
 
-    Observes tau sqrt(count + 1), which no residual is larger than.
+    Observe tau sqrt(count + 1), an upper bound of the residual norm.
     """
     beta = w.rho / w.rho_old
     w.x += w.eta * w.d
@@ -98,8 +98,8 @@ def update(w: Workspace) -> None:
 class Tfqmr(KrylovSolver):
     """The transpose-free quasi-minimal residual method, for any square operator.
 
-    It smooths the residuals of :class:`Cgs`, and takes the same products: norms fall almost
-    steadily, and as fast as with CGS. Use it where :class:`Cgs` converges in too wild a way, or
+    It smooths the residuals of :class:`Cgs` with the same products: norms fall almost
+    monotonically, and as fast as with CGS. Use it if :class:`Cgs` converges too erratically, or if
     :class:`Bicgstab` stagnates and :class:`Gmres` would need too long a basis.
 
     Parameters
@@ -107,18 +107,18 @@ class Tfqmr(KrylovSolver):
     A : LinOp or matrix, shape (n, n)
         The operator.
     M : LinOp, matrix or callable, optional
-        Approximates the inverse of ``A``; used from the right.
+        An approximate inverse of ``A``, applied from the right.
     rtol, atol, maxiter, stop, dtype, executor
-        As for :class:`Cg`. An iteration applies ``A`` and ``M`` twice: it counts as two iterations
-        in SciPy.
+        As for :class:`Cg`. An iteration applies ``A`` and ``M`` twice; SciPy counts it as two
+        iterations.
 
     Notes
     -----
-    The norm that is observed is a bound from above, ``tau sqrt(m + 1)`` after ``m`` products; the
-    true residual may be smaller.
+    The observed norm is an upper bound, ``tau sqrt(m + 1)`` after ``m`` products; the true residual
+    may be smaller.
 
-    Breakdowns are treated as in :class:`Bicgstab`. One iteration without ``M`` moves the matrix
-    twice and 37 vectors.
+    Breakdowns are handled as in :class:`Bicgstab`. One iteration without ``M`` reads the matrix
+    twice and moves 37 vectors.
 
     References
     ----------
