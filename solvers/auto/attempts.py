@@ -184,7 +184,7 @@ class Attempts:
         return None if self.make_pool is None else self.make_pool()
 
     def run(self, first: Iterable[Candidate], tail: Callable[[], Iterable[Candidate]]) -> Result:
-        """Try candidates until one succeeds: those in ``first``, then the pool, then the tail."""
+        """Try candidates until one succeeds: the given ones, the pool, then the tail."""
         for candidate in first:
             self._take_turn(candidate)
         while not self._is_settled() and self.pool is not None:
@@ -401,7 +401,7 @@ class Attempts:
         )
 
     def _all_notes(self) -> list[str]:
-        """Return the notes; mark those on the first choice if several candidates were tried."""
+        """Return the notes; mark notes on the first choice if several candidates were tried."""
         tried = {(attempt.method, attempt.M) for attempt in self.tried}
         about_first = [note for note in self.notes if is_about(note, Topic.FIRST_CHOICE)]
         if about_first and (len(tried) > 1 or self.is_remembered):

@@ -133,7 +133,7 @@ def find_facts(A: Matrix) -> SystemFacts:
 
 
 def _in_one_pass(A: Csr) -> SystemFacts | None:
-    """Return the facts about a matrix with few entries, except those about constant vectors.
+    """Return the facts about a matrix with few entries, without the facts about constants.
 
     None for other matrices, for rows that are unsorted or have duplicates, and for values that are
     not finite.

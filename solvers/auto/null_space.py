@@ -70,7 +70,7 @@ def constant_null_space(A: LinOp, asked: AskedMethod) -> ConstantNullSpace | Non
 
     The null space is used only if method and preconditioner are to be chosen. If the diagonal is
     positive and no other entry is, the matrix is semidefinite and has no further null vectors.
-    Other matrices, such as those of quadratic finite elements, may be indefinite; constants are
+    Other matrices, such as matrices of quadratic finite elements, may be indefinite; constants are
     still orthogonal to their range.
     """
     if not asked.is_open or not isinstance(A, Matrix) or A.partition is not None:

@@ -84,7 +84,7 @@ class Outlook:
 
 
 class Patience(Criterion):
-    """Ends a solve whose remaining iterations take longer than another candidate in total.
+    """Ends a solve if its remaining iterations take longer than another candidate in total.
 
     The set-up does not count: its time is spent. The remaining time assumes that the residual
     continues to fall at its rate over the second half of the iterations so far.

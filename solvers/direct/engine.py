@@ -164,7 +164,7 @@ class Engine(ABC):
 
     @property
     def follows_exactly(self) -> bool:
-        """Whether new factors are bitwise equal to those after a new analysis of their matrix.
+        """Whether new factors are bitwise equal to factors after a new analysis.
 
         Then the matrices of a batch share an analysis; otherwise, each has its own.
         """

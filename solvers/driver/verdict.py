@@ -469,7 +469,7 @@ def made_result(
 ) -> Result:
     """Return the result of a solve from values in the user's shape.
 
-    The parameters are those of :func:`result_of`. For a vector, ``residuals`` is a vector, and
+    The parameters are as in :func:`result_of`. For a vector, ``residuals`` is a vector, and
     ``norm``, ``threshold`` and ``size`` are numbers.
     """
     solver = solve.solver

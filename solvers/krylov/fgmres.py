@@ -16,7 +16,7 @@ class Fgmres(Gmres):
     The preconditioned vectors are stored in addition to the basis, and the correction is their
     combination. Hence ``M`` may be another solver, or any varying operator; for a fixed one,
     :class:`Gmres` gives the same iterates with half the memory. In exact arithmetic, the iterates
-    are those of GCR.
+    equal the iterates of GCR.
 
     Parameters
     ----------

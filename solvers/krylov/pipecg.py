@@ -88,7 +88,7 @@ class PipeCg(KrylovSolver):
 
     All inner products of an iteration are computed in one reduction, for which no product waits. If
     reductions take most of the time, as in groups of devices and for small systems, it is faster
-    than :class:`Cg`. The iterates equal those of :class:`Cg` except for rounding errors, which grow
+    than :class:`Cg`. It has the iterates of :class:`Cg` except for rounding errors, which grow
     faster: the smallest residual of a cycle is larger, and another cycle starts with the true
     residual.
 

@@ -243,7 +243,7 @@ def checked_power(power: Any, name: str) -> int:
 def powers(S: Csr, power: int) -> Csr:
     """Return a matrix with the pattern of a power, sorted and with its diagonal.
 
-    Its values are those of the matrix, and positive elsewhere.
+    Its values come from the matrix, and are positive elsewhere.
     """
     xp = S.executor.xp
     whole = add(S, identity(S), 1.0, 0.0)

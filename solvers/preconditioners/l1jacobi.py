@@ -93,7 +93,7 @@ class L1Jacobi(Preconditioner):
 
     @property
     def T(self) -> L1Jacobi:
-        """The same row sums; they equal those of the transpose if the pattern is symmetric."""
+        """The same row sums; they equal the transpose's if the pattern is symmetric."""
         return self
 
     @property
