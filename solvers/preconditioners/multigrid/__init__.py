@@ -1,4 +1,4 @@
-"""Multigrid: cycles through the levels of a hierarchy, and the set-up that makes the levels."""
+"""Multigrid: cycles through the levels of a hierarchy, and the set-up of the levels."""
 
 from .amg import Amg, rigid_body_modes
 from .multigrid import Multigrid

@@ -16,13 +16,13 @@ from .classical import MOST_ROUNDS, ROUNDS
 if TYPE_CHECKING:
     from ....core.executor import Array
 
-#: Rounds in which rows without an adjacent root join the aggregate of a neighbour.
+#: Rounds in which nodes without an adjacent root join the aggregate of an adjacent node.
 JOINING = 3
 
-#: Divided by the bound of the spectrum: the factor of the smoothing step (Vanek, Mandel, Brezina).
+#: The factor of the smoothing step, divided by the bound of the spectrum (Vanek, Mandel, Brezina).
 SMOOTHING = 4.0 / 3.0
 
-#: The operations of aggregates and their interpolation.
+#: The operations of aggregation and interpolation.
 RUNS = (
     "coarsen.count_coupled", "coarsen.coupled", "coarsen.spread", "coarsen.decide", "coarsen.join",
     "coarsen.open_keys", "coarsen.roots", "coarsen.label", "coarsen.unknowns",
@@ -49,16 +49,16 @@ def node_matrix(A: Csr, size: int) -> Csr:
 
 
 def coupled_part(C: Csr, theta: float) -> Csr:
-    """Return the entries off the diagonal that are large relative to both of its values."""
+    """Return the off-diagonal entries that are large relative to both diagonal values."""
     arguments = (*row_bounds(C), C.indices, C.data, C.diagonal(), theta)
     return filled(C, C.shape, coarsen.count_coupled, coarsen.coupled, *arguments)
 
 
 def aggregates(S: Csr) -> tuple[Array, int]:
-    """Return the aggregate of each node, -1 of nodes without a neighbour, and how many there are.
+    """Return the aggregate of each node, -1 for isolated nodes, and the number of aggregates.
 
-    Roots are a maximal independent set of distance two; other nodes join the aggregate of the
-    neighbour that couples most strongly.
+    Roots are a maximal independent set of distance two; every other node joins the aggregate of its
+    most strongly coupled adjacent node.
 
     References
     ----------
@@ -91,27 +91,27 @@ def aggregates(S: Csr) -> tuple[Array, int]:
 
 
 def tentative(label: Array, count: int, near: Array, size: int, like: Csr) -> tuple[Csr, Array]:
-    """Return the interpolation that is exact for the near null space, and that of the next level.
+    """Return interpolation that is exact for the near null space, and the coarse null space.
 
     Parameters
     ----------
     label : array of int64, shape (nodes,)
         The aggregate of each node, or -1.
     count : int
-        How many aggregates there are.
+        Number of aggregates.
     near : array, shape (n, m)
         Vectors that the matrix nearly maps to zero.
     size : int
-        Unknowns of a node.
+        Unknowns per node.
     like : Csr
-        Has the dtypes.
+        A matrix with the dtypes of the result.
 
     Returns
     -------
     T : Csr, shape (n, count * m)
-        With orthonormal columns.
+        The interpolation, with orthonormal columns.
     coarse : array, shape (count * m, m)
-        ``near = T coarse`` where nodes have an aggregate.
+        The coarse near null space: ``near = T coarse`` for nodes with an aggregate.
     """
     executor, columns = like.executor, int(near.shape[1])
     members = _members(label, count, like)
@@ -145,9 +145,9 @@ def _members(label: Array, count: int, like: Csr) -> Csr:
 
 
 def smoothed(A: Csr, T: Csr) -> Csr:
-    """Return ``T - omega D^-1 A T``: one step of Jacobi's method on the interpolation.
+    """Return ``T - omega D^-1 A T``: one Jacobi step on the interpolation.
 
-    ``omega`` is 4/3 divided by the largest eigenvalue of ``D^-1 A``, as the power method finds it.
+    ``omega`` is 4/3 divided by the largest eigenvalue of ``D^-1 A``, estimated by the power method.
     """
     executor, n = A.executor, A.shape[0]
     largest = power_estimate(A)
@@ -160,7 +160,7 @@ def smoothed(A: Csr, T: Csr) -> Csr:
 
 
 def inverse_of(A: Csr, factor: float) -> Array:
-    """Return ``factor`` divided by the diagonal, 0 where that is 0."""
+    """Return ``factor`` divided by the diagonal; 0 where the diagonal is 0."""
     executor, n = A.executor, A.shape[0]
     inverse = executor.allocate((n, 1), A.dtype)
     counts = (executor.allocate((1,), np.int64) for _ in range(2))

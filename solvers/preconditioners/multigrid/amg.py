@@ -1,4 +1,4 @@
-"""Algebraic multigrid: levels made of a matrix alone."""
+"""Algebraic multigrid: levels from the entries of a matrix."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ if TYPE_CHECKING:
 
 KINDS = ("auto", "classical", "aggregation")
 
-#: Rows of a matrix that is not made coarser.
+#: A matrix with at most this many rows is not coarsened.
 COARSEST = 256
 
-#: A coarser level with more than this part of the rows is not worth its work.
+#: A coarser level with more than this fraction of the rows is not worth its work.
 SLOWEST = 0.9
 
 MOST_LEVELS = 25
 
-#: The strength of couplings of nodes with several unknowns: a beam of 24,000 unknowns takes 15
+#: Threshold of strong couplings for nodes with several unknowns: a beam of 24,000 unknowns takes 15
 #: iterations with it and 19 with 0.
 COUPLED = 0.08
 
-#: Entries of a row of the interpolation over two steps.
+#: Upper bound of the entries in a row of an interpolation over two steps.
 AGGRESSIVE_WIDTH = 6
 
-#: The operations of bounds of spectra, smoothers and the coarsest level.
+#: The operations of spectral bounds, smoothers and the coarsest level.
 CYCLES_RUN = (
     "facts.mirrored", "coarsen.radius", "coarsen.start", "coarsen.power", "values.largest",
     "vector.largest", "smooth.begin", "smooth.go_on", "smooth.residual", "smooth.resume",
@@ -54,77 +54,78 @@ CYCLES_RUN = (
 
 
 class Amg(Multigrid):
-    """Algebraic multigrid: the levels are made of the entries of the matrix.
+    """Algebraic multigrid: the levels are built from the entries of the matrix.
 
     Parameters
     ----------
     A : matrix, shape (n, n)
-        Any format. Made for discretizations of elliptic equations: diffusion with any coefficients,
-        convection that does not dominate by far, elasticity with its near null space.
+        A matrix of any format, from the discretization of an elliptic equation: diffusion with any
+        coefficients, convection that does not strongly dominate, elasticity with its near null
+        space.
     kind : {"auto", "classical", "aggregation"}
-        How levels are made. ``"classical"``: some rows are kept, and others interpolate from them:
-        for scalar equations, with jumps and anisotropy. ``"aggregation"``: groups of nodes become
-        one, with the vectors of ``near_null`` exact: for systems such as elasticity. ``"auto"``
-        takes aggregation if ``near_null`` is given or the matrix is a ``Bsr`` with blocks, else
-        classical.
+        The kind of coarsening. ``"classical"``: some rows are kept, and the others interpolate from
+        them: for scalar equations, with jumps and anisotropy. ``"aggregation"``: groups of nodes
+        are merged, and the vectors of ``near_null`` are interpolated exactly: for systems such as
+        elasticity. ``"auto"`` selects aggregation if ``near_null`` is given or the matrix is a
+        ``Bsr`` with blocks, else classical.
     theta : float, optional
-        The threshold of a strong coupling, between 0 and 1: for ``"classical"`` as a part of the
-        largest one of the row (0.25); for ``"aggregation"`` as a part of the diagonals (0.08 for
-        nodes of several unknowns, 0 for scalar equations), halved on each level.
+        The threshold of strong couplings, between 0 and 1: for ``"classical"``, relative to the
+        largest coupling of the row (0.25); for ``"aggregation"``, relative to the diagonals (0.08
+        for nodes with several unknowns, 0 for scalar equations), halved on each level.
     near_null : array, shape (n,) or (n, m), optional
         Vectors that the matrix nearly maps to zero, :func:`wollemi.rigid_body_modes` for
         elasticity; the constant by default (one for each unknown of a block).
     block_size : int, optional
-        Unknowns of a node, which follow one another; the block size of a ``Bsr`` by default, else
-        1, or 2 or 3 with the rigid body modes of two or three dimensions.
+        Unknowns per node, which are adjacent; by default, the block size of a ``Bsr``, else 1, or 2
+        or 3 with rigid body modes in two or three dimensions.
     width : int, optional
         Entries of a row of the interpolation at most, for ``"classical"``; 0 keeps all. By default
         4, and 6 where rows of the matrix have 18 entries or more on average.
     aggressive : int
-        This number of the finest levels is made by two steps at once, for ``"classical"``: the
-        level between is left out, and six entries of a row of the product of both interpolations
-        are kept (all if ``width`` is 0). The levels have half the entries or fewer, which takes
-        less memory and time for a cycle, and more iterations: many more where coefficients jump
-        from cell to cell.
+        Number of finest levels that are coarsened by two steps at once, for ``"classical"``: the
+        level between is left out, and six entries in a row of the product of both interpolations
+        are kept (all if ``width`` is 0). The levels then have at most half the entries, which
+        reduces the memory and time of a cycle, but takes more iterations: many more if coefficients
+        jump from cell to cell.
     smoother, cycle, sweeps, coarsest, dtype, executor
         As for :class:`Multigrid`.
     coarse_rows : int
-        Levels are made until one has no more rows than this.
+        Coarsening ends at a level with at most this many rows.
 
     Attributes
     ----------
     levels : list
-        The levels but the coarsest, each with ``A``, ``P`` and ``R``.
+        All levels except the coarsest, each with ``A``, ``P`` and ``R``.
     seconds : dict
-        Time of the set-up by phase. A phase ends when its work was submitted: the rest of it on a
-        device counts to the next phase that waits.
+        Time of the set-up by phase. A phase ends when its work is submitted: on a device, the
+        remaining work counts for the next phase that waits.
 
     Raises
     ------
     InvalidArgument
         If an option is out of its range.
     ShapeMismatch
-        If ``near_null`` has another number of rows than the matrix.
+        If ``near_null`` does not have the number of rows of the matrix.
     InvalidMatrix
         If a diagonal has a zero, or values are not finite.
 
     Notes
     -----
-    Every step of the set-up runs where the matrix is. All executors, with any number of threads,
-    make the same levels bit for bit in real arithmetic.
+    Every step of the set-up runs on the matrix's executor. In real arithmetic, all executors, with
+    any number of threads, build bitwise equal levels.
 
-    ``update`` keeps the coarse rows or aggregates and all patterns of interpolations, and makes the
-    operators of the levels, the bounds of the smoothers and the coarsest inverse anew.
+    ``update`` keeps the coarse rows or aggregates and all patterns of interpolations. It recomputes
+    the operators of the levels, the bounds of the smoothers and the coarsest inverse.
 
-    For CG the cycle is Hermitian if the matrix is. ``print(M)`` shows the levels.
+    The cycle is Hermitian if the matrix is, as CG requires. ``print(M)`` shows the levels.
 
-    For a matrix that a group shares, ``"classical"`` makes the levels that one executor makes, bit
-    for bit where executors add up alike: members exchange keys, states and interpolation at their
-    borders. For ``"aggregation"`` each member makes aggregates of its own rows alone, and treats
-    couplings to other members as if they were on the diagonal, so that the near null space is still
-    interpolated exactly; iterations grow a little with the members. A level of at most 8,192 rows,
-    or of at most four million entries on GPUs, is gathered: every member has all further levels,
-    and does their work.
+    For a matrix that a group shares, ``"classical"`` builds the levels of one executor, bitwise if
+    executors sum in the same order: members exchange keys, states and interpolation at their
+    borders. For ``"aggregation"``, each member aggregates only its own rows. It treats couplings to
+    other members as if they were on the diagonal, so that the near null space is still interpolated
+    exactly; iterations grow slightly with the number of members. A level of at most 8,192 rows, or
+    of at most four million entries on GPUs, is gathered: every member has all further levels, and
+    does their work.
 
     References
     ----------
@@ -210,10 +211,10 @@ class Amg(Multigrid):
 
     # ---- set-up
 
-    #: Entries of a row of the interpolation at most, on every level.
+    #: Upper bound of the entries in a row of the interpolation, on every level.
     _width: int
 
-    #: The options of the levels of a gathered matrix, where a group shares the first ones.
+    #: The options of the levels of a gathered matrix, if a group shares the first levels.
     _gathering: _Further
 
     def _setup(self, A: Matrix) -> None:
@@ -226,7 +227,7 @@ class Amg(Multigrid):
         super()._setup(A)
 
     def _hierarchy(self, A: Matrix) -> Parts:
-        """Return the matrices of all levels; in double precision if rounding spoils them."""
+        """Return the matrices of all levels; in double precision if rounding would spoil them."""
         if self._is_uncoupled(A):
             self.notes.append(f"amg: {A.shape[0]} rows without couplings: level 0 is the last one")
             return [(A, None, None)]
@@ -255,7 +256,7 @@ class Amg(Multigrid):
 
     @staticmethod
     def _spoiled(levels: Parts) -> int:
-        """Return the first coarse level with a value of its diagonal that has no inverse, or 0."""
+        """Return the first coarse level with a singular diagonal value, or 0."""
         executor = levels[0][0].executor
         if len(levels) == 1:
             return 0
@@ -314,7 +315,7 @@ class Amg(Multigrid):
         return groups.spread(own, A), below
 
     def _is_stuck(self, A: Any, P: Any, level: int) -> bool:
-        """Return whether an interpolation is of no use, and note that."""
+        """Return whether an interpolation is useless, and add a note on it."""
         if 0 < P.shape[1] <= SLOWEST * A.shape[0]:
             return False
         self.notes.append(
@@ -324,9 +325,9 @@ class Amg(Multigrid):
         return True
 
     def _levels_of_first(self, A: Any, level: int) -> tuple[list[Any], groups.OfFirst]:
-        """Return the next levels of a shared matrix, which the first member makes by itself.
+        """Return the next levels of a shared matrix, which the first member builds alone.
 
-        The matrix of the last one is returned by itself.
+        The matrix of the last level is returned separately.
         """
         whole = collected(A, (0,))
         made: list[groups.WholeLevel] = []
@@ -355,11 +356,11 @@ class Amg(Multigrid):
         if A.partition is not None or A.nnz > A.shape[0]:
             return False
         rows = A.asformat("csr")
-        # one after the other: copies together take pinned memory of their size
+        # one after the other: joint copies take pinned memory of their size
         return is_diagonal(*(rows.executor.to_host(x) for x in (rows.indptr, rows.indices)))
 
     def _is_last(self, A: Any) -> bool:
-        """Return whether a matrix is not made coarser, or not by the members that share it."""
+        """Return whether a matrix is not coarsened, or not by the members that share it."""
         few: bool = A.shape[0] <= self.coarse_rows
         return few or (A.partition is not None and groups.is_gathered(A))
 
@@ -389,7 +390,7 @@ class Amg(Multigrid):
     def _coarsest(self, A: Matrix) -> LinOp:
         if A.partition is None:
             if self.coarse_solver == "dense" and A.shape[0] > max(self.coarse_rows, LARGE):
-                return inverse_of_large(A)  # nothing is left to make coarser
+                return inverse_of_large(A)  # it cannot be coarsened further
             return super()._coarsest(A)
         with self._timed("gathered levels"):
             return self._further_levels(A)
@@ -405,7 +406,7 @@ class Amg(Multigrid):
         return self._classical_of_whole(A)[0]
 
     def _classical_of_whole(self, A: Any) -> tuple[Csr, Array]:
-        """Return the interpolation, and how many coarse rows there are before each row."""
+        """Return the interpolation, and the number of coarse rows before each row."""
         theta = 0.25 if self.theta is None else self.theta
         with self._timed("coarsening"):
             S = classical.strong_part(A, theta)
@@ -414,7 +415,7 @@ class Amg(Multigrid):
             return classical.interpolation(A, S, coarse, self._width), coarse.number
 
     def _two_steps(self, A: Any, P: Any) -> Any:
-        """Return the interpolation from the coarse rows of the coarse rows."""
+        """Return the interpolation from the coarse rows of the coarse level."""
         if P.shape[1] <= self.coarse_rows:
             return P
         with self._timed("products"):
@@ -459,7 +460,7 @@ class Amg(Multigrid):
         return _Timed(self.seconds, phase)
 
     def _block_size(self, A: Matrix) -> int:
-        """Return how many unknowns a node has."""
+        """Return the number of unknowns per node."""
         n, size, given = A.shape[0], self.block_size, self._near_null
         if size is None and isinstance(A, Bsr) and A.blocksize[0] == A.blocksize[1]:
             size = A.blocksize[0]
@@ -500,11 +501,11 @@ class _Further:
     near : Array or None
         The near null space on the matrix's level; this member's rows.
     size : int
-        Unknowns of a node.
+        Unknowns per node.
     level : int
-        The number of the level.
+        The index of the level.
     first : OfFirst or None
-        The level's matrix, where the first member has made it.
+        The level's matrix, if the first member has built it.
     """
 
     near: Array | None
@@ -535,12 +536,12 @@ def rigid_body_modes(coordinates: Any) -> np.ndarray[Any, Any]:
     Parameters
     ----------
     coordinates : array, shape (nodes, d)
-        Where the nodes are, in two or three dimensions.
+        Positions of the nodes, in two or three dimensions.
 
     Returns
     -------
     array, shape (d * nodes, 3) or (d * nodes, 6)
-        The unknowns of a node follow one another. Rotations are about the centre of the points.
+        The modes; unknowns of a node are adjacent. Rotations are about the centroid of the points.
 
     Raises
     ------

@@ -24,17 +24,16 @@ if TYPE_CHECKING:
     from ....core.executor import Array
     from ....core.formats import Matrix
 
-#: Entries of a row of the interpolation that are kept, for short rows of the matrix and for rows
+#: Entries that are kept in a row of the interpolation, for short rows of the matrix, and for rows
 #: with this mean number of entries.
 WIDTH, WIDTH_OF_LONG_ROWS = 4, 6
 LONG_ROWS = 18
 
-#: Rounds before the first look at how many rows are undecided, and between two looks: a look makes
-#: a device wait. Few hierarchies need more than eight rounds.
+#: Read the number of undecided rows after FIRST_ROUNDS rounds, then after every ROUNDS rounds: each
+#: read makes a device wait. Few hierarchies need more than eight rounds.
 FIRST_ROUNDS, ROUNDS = 8, 4
 
-#: Rounds after which all rows of any matrix are decided: a round decides one at least, and in
-#: practice most.
+#: Upper bound of the rounds: each round decides at least one row, and in practice most.
 MOST_ROUNDS = 1_000
 
 #: The operations of :func:`strong_part`, :func:`coarse_rows` and :func:`interpolation`.
@@ -54,8 +53,8 @@ def strong_part(A: Csr, theta: float) -> Csr:
     A : Csr
         Sorted, without duplicates.
     theta : float
-        Between 0 and 1: an entry is strong if it is at least this part of the largest coupling of
-        its row.
+        Between 0 and 1: an entry is strong if it is at least this fraction of the largest coupling
+        in its row.
     """
     arguments = (*row_bounds(A), A.indices, A.data, theta)
     return in_order_of(filled(A, A.shape, coarsen.count_strong, coarsen.strong, *arguments), A)

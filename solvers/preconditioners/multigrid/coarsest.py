@@ -1,4 +1,4 @@
-"""The coarsest level: a dense inverse, or any solver."""
+"""The solver of the coarsest level: a dense inverse, or any other solver."""
 
 from __future__ import annotations
 
@@ -12,26 +12,27 @@ from ....core.linop import LinOp
 from ....core.settings import Settings
 from ..chebyshev import Chebyshev
 
-#: Rows of a coarsest level that is inverted as a dense matrix: the inverse of 4096 rows has 16 M
-#: values and takes seconds.
+#: Upper bound of the rows of a coarsest level with a dense inverse: the inverse of 4096 rows has 16
+#: M values and takes seconds.
 LARGEST_DENSE = 4096
 
 
-#: Rows of a coarsest level up to which its inverse is dense without a look at its components.
+#: Up to this number of rows, the inverse of a coarsest level is dense without a search for
+#: components.
 LARGE = 1024
 
-#: Rows from which, up to LARGE, the inverse is made by blocks, and rows of a block: BLAS multiplies
-#: blocks up to this size with one thread.
+#: From FEW_ROWS up to LARGE rows, the inverse is computed with blocks of BLOCK rows: BLAS
+#: multiplies blocks up to this size with one thread.
 FEW_ROWS, BLOCK = 80, 64
 
-#: The largest residual of an inverse by blocks, in units of the rounding error that its condition
-#: explains.
+#: Largest permitted residual of an inverse by blocks, in units of the rounding error that its
+#: condition number explains.
 STABLE = 1.0
 
-#: Entries of a row of the inverses of all components, on average.
+#: Upper bound of the average entries in a row of the inverses of all components.
 ENTRIES_OF_ROW = 64
 
-#: The degree of the polynomial that stands in for the inverse of a large level.
+#: Degree of the polynomial that replaces the inverse of a large level.
 DEGREE = 4
 
 
@@ -41,10 +42,10 @@ def coarsest_solver(A: Matrix, asked: Any) -> LinOp:
     Parameters
     ----------
     A : Matrix
-        Of the coarsest level.
+        The matrix of the coarsest level.
     asked : {"dense"} or Settings or callable
         The value of ``coarsest=``: the dense inverse, settings of a solver or a preconditioner, or
-        a function of ``A`` that makes one.
+        a function of ``A`` that creates one.
     """
     if asked == "dense":
         return dense_inverse(A)
@@ -63,10 +64,10 @@ def coarsest_solver(A: Matrix, asked: Any) -> LinOp:
 
 
 def inverse_of_large(A: Matrix) -> LinOp:
-    """Return the solver of a level that could not be made coarser and has many rows.
+    """Return the solver of a large level that could not be coarsened.
 
     Such a matrix has no strong couplings: it is diagonal, a mass matrix, or has many small
-    components. Small components are inverted; else a polynomial in the matrix stands in for the
+    components. Small components are inverted; otherwise, a polynomial in the matrix replaces the
     inverse.
     """
     S = A.asformat("csr").without_duplicates()
@@ -81,7 +82,7 @@ def inverse_of_large(A: Matrix) -> LinOp:
 
 
 def is_diagonal(indptr: np.ndarray[Any, Any], indices: np.ndarray[Any, Any]) -> bool:
-    """Return whether a square matrix, by its rows on the host, has diagonal entries alone."""
+    """Return whether a square matrix, given by its rows on the host, is diagonal."""
     return np.array_equal(np.repeat(np.arange(indptr.size - 1), np.diff(indptr)), indices)
 
 
@@ -104,13 +105,13 @@ def components_inverse(
     S : Csr, shape (n, n)
         The matrix.
     host : csr_array
-        The same on the host.
+        The same matrix on the host.
     label : array of int, shape (n,)
         The component of each row.
     sizes : array of int, shape (components,)
-        How many rows each component has.
+        Number of rows of each component.
     """
-    from scipy.sparse import coo_array  # the first solve loads no SciPy
+    from scipy.sparse import coo_array  # SciPy is not loaded by the first solve
 
     n = S.shape[0]
     order = np.argsort(label, kind="stable")
@@ -152,9 +153,9 @@ def inverted_all(blocks: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def dense_inverse(A: Matrix) -> Dense:
-    """Return the inverse of a small matrix, or its pseudo-inverse if it has none.
+    """Return the inverse of a small matrix, or its pseudo-inverse if it is singular.
 
-    The host computes it, in double precision: executors get the same inverse bit for bit.
+    The host computes it in double precision: all executors get bitwise the same inverse.
 
     Raises
     ------
@@ -177,10 +178,10 @@ def dense_inverse(A: Matrix) -> Dense:
 
 
 def inverted(S: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return the inverse of a matrix scaled to a diagonal of 1, or its pseudo-inverse, unscaled.
+    """Return the inverse or pseudo-inverse, computed with a diagonal that is scaled to 1.
 
-    A matrix with a condition number beyond its dtype is singular: a problem with Neumann's
-    conditions, for instance.
+    A matrix with a condition number beyond its dtype counts as singular, for instance a Neumann
+    problem.
     """
     if S.shape[0] == 0:
         return S
@@ -203,7 +204,7 @@ def inverted(S: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def _inverse_and_condition(S: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], float]:
-    """Return the inverse, and the product of the largest row sums of it and of the matrix."""
+    """Return the inverse, and the product of the infinity norms of inverse and matrix."""
     norm = np.abs(S).sum(axis=1).max()
     if FEW_ROWS <= S.shape[0] <= LARGE:
         try:
@@ -221,10 +222,10 @@ def _inverse_and_condition(S: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any
 def _inverse_by_blocks(S: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], float]:
     """Return the inverse by Gauss-Jordan elimination of blocks, and its largest residual.
 
-    Rows are exchanged within the diagonal blocks alone: a large residual says that this was too
-    few. Products of blocks of this size are made by the calling thread. LAPACK's inverse of some
-    hundred rows is made by all threads of BLAS, which wait for each other: with other work on the
-    cores, 256 rows take 100 times as long.
+    Rows are exchanged only within the diagonal blocks; a large residual shows that this was not
+    enough. The calling thread computes products of blocks of this size. LAPACK's inverse of some
+    hundred rows uses all threads of BLAS, which wait for each other: with other work on the cores,
+    256 rows take 100 times as long.
 
     G. H. Golub, C. F. Van Loan, Matrix Computations, 4th ed., 2013, section 3.2.11.
     """

@@ -1,4 +1,4 @@
-"""The walk through the levels: V, W, F and K cycles, as operations of an executor."""
+"""The traversal of the levels: V, W, F and K cycles, as operations of an executor."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ CYCLES = ("V", "W", "F", "K")
 
 
 class Walk:
-    """One application of a hierarchy: nothing in it is decided by the host while it runs.
+    """One application of a hierarchy, without decisions of the host while it runs.
 
     Parameters
     ----------
     levels : list of Level
-        All but the coarsest, the finest first.
+        All levels except the coarsest, the finest first.
     coarsest : LinOp
-        Solves on the coarsest level.
+        The solver of the coarsest level.
     cycle : {"V", "W", "F", "K"}
-        How often levels are visited: once; twice each; twice, the second time by a V-cycle; by two
+        The visits of each coarser level: once; twice; twice, the second time by a V-cycle; by two
         iterations of flexible conjugate gradients.
     sweeps : (int, int)
         Applications of the smoothers before and after the next level.
@@ -71,7 +71,7 @@ class Walk:
             level.after.apply(b, x, from_zero=False)
 
     def _descend(self, at: int, b: Array, x: Array, cycle: str) -> None:
-        """Visit the next level as often as the cycle says."""
+        """Visit the next level as often as the cycle requires."""
         if at == len(self.levels) or cycle == "V":
             self._visit(at, b, x, cycle, from_zero=True)
         elif cycle == "K":
@@ -104,7 +104,7 @@ class Walk:
             run(smoothing.combine, executor, work)
 
     def room(self, at: int) -> int:
-        """Return the rows after the end of a vector that the matrix of a level uses."""
+        """Return the extra rows after the end of a vector that the matrix of a level uses."""
         return self.levels[at].A.room if at < len(self.levels) else 0
 
     def _block(

@@ -23,25 +23,26 @@ if TYPE_CHECKING:
 
 HostArray = np.ndarray[Any, Any]
 
-#: Rows of a level that is gathered on every member, where hosts exchange. Its cycle takes some
-#: 0.1 ms on one member; shared, each of its products would wait for the others.
+#: Where hosts exchange, gather a level with at most this many rows on every member. Its cycle takes
+#: some 0.1 ms on one member; if shared, each of its products would wait for the others.
 ROWS_ON_HOSTS = 8192
 
-#: Entries of a level that is gathered on every member, where devices exchange. A product reads them
-#: in about 6 microseconds from the cache of a device, and a quarter of them with an exchange in 7.
+#: Where devices exchange, gather a level with at most this many entries on every member. A product
+#: reads them in about 6 microseconds from the cache of a device; a quarter of them with an exchange
+#: takes 7.
 ENTRIES_ON_DEVICES = 1 << 22
 
-#: Entries of a level from which the first member makes the next ones alone, where devices exchange.
-#: For a level, four members of one process take 0.3 s and four ranks 0.15 s. One GPU takes 0.02 s
-#: and 1.3 ms for each million entries (``benchmarks/results/groups-h100.json``).
+#: Where devices exchange, the first member alone builds the levels below a level with at most this
+#: many entries. For a level, four members of one process take 0.3 s and four ranks 0.15 s. One GPU
+#: takes 0.02 s and 1.3 ms for each million entries (``benchmarks/results/groups-h100.json``).
 ENTRIES_OF_ONE = 100_000_000
 
 
 def lumped(A: Any) -> Csr:
-    """Return a member's block, with its rows' couplings to other members on the diagonal.
+    """Return a member's block, with its couplings to other members added to the diagonal.
 
-    Rows keep their sums, so that interpolation within the block takes the constant to itself where
-    the matrix has rows that add up to zero.
+    Row sums are preserved, so that interpolation within the block reproduces constants where the
+    matrix has rows that sum to zero.
     """
     block: Csr = A.local
     if not A.halo.ghosts:
@@ -56,7 +57,7 @@ def lumped(A: Any) -> Csr:
 
 
 def spread(P: Csr, A: Any) -> SharedCsr:
-    """Return the interpolation of all members, each of which has its own coarse rows alone."""
+    """Return the interpolation of all members, each with its own coarse rows only."""
     links = A.executor.links
     counts = links.all(P.shape[1])
     coarse = Partition(np.concatenate([[0], np.cumsum(counts)]))
@@ -67,8 +68,8 @@ def spread(P: Csr, A: Any) -> SharedCsr:
 def without_empty_rows(matrices: Sequence[SharedCsr]) -> list[SharedCsr]:
     """Return the matrices of coarse levels with 1 where a diagonal is 0; themselves if none is.
 
-    Near null vectors that depend on each other within an aggregate leave unknowns that nothing is
-    interpolated from: their rows are empty. All members ask, for all levels at once.
+    If near null vectors are dependent within an aggregate, nothing is interpolated from some
+    unknowns, and their rows are empty. All members must call this, for all levels together.
     """
     if not matrices:
         return []
@@ -76,7 +77,7 @@ def without_empty_rows(matrices: Sequence[SharedCsr]) -> list[SharedCsr]:
     links, alone = cast(Any, executor.links), executor.as_member(None)
     replaced = [alone.zeros((1,), np.int64) for _ in matrices]
     for A, count in zip(matrices, replaced, strict=True):
-        if A.local_rows:  # by an operation: CuPy takes seconds to compile a reduction of its own
+        if A.local_rows:  # by an operation: CuPy takes seconds to compile its own reduction
             count_without_inverse(A.extended, count)
     counts = [int(found[0]) for found in alone.transfer(*replaced).read()]
     of_all = np.sum(links.all(counts), axis=0)
@@ -86,7 +87,7 @@ def without_empty_rows(matrices: Sequence[SharedCsr]) -> list[SharedCsr]:
 
 
 def _with_full_diagonal(A: SharedCsr) -> SharedCsr:
-    """Return a matrix with 1 where its diagonal is 0; all members ask."""
+    """Return a matrix with 1 where its diagonal is 0; all members must call this."""
     links: Any = A.executor.links
     missing = host(A.executor, A.diagonal()) == 0
     indptr, columns, data = A._global_rows()
@@ -105,25 +106,25 @@ def _with_full_diagonal(A: SharedCsr) -> SharedCsr:
 
 
 def is_gathered(A: SharedCsr) -> bool:
-    """Return whether a level is so small that members do better without waiting for each other."""
+    """Return whether a level is so small that a gathered copy is faster than exchanges."""
     if keeps_whole(A.executor):
         return A.nnz <= ENTRIES_ON_DEVICES
     return A.shape[0] <= ROWS_ON_HOSTS
 
 
 def is_made_by_first(A: SharedCsr) -> bool:
-    """Return whether one member makes the next levels sooner than all members together."""
+    """Return whether one member builds the next levels faster than all members together."""
     numbered = A.partition.numbers is not None
     return keeps_whole(A.executor) and not numbered and A.nnz <= ENTRIES_OF_ONE
 
 
 class WholeLevel(NamedTuple):
-    """A level that one member has made.
+    """A level that one member has built.
 
     Attributes
     ----------
     P, R : Csr
-        Interpolation from it, and restriction to it.
+        The interpolation from the level, and the restriction to it.
     A : Csr
         Its matrix.
     offsets : array of int64
@@ -137,14 +138,14 @@ class WholeLevel(NamedTuple):
 
 
 class OfFirst(NamedTuple):
-    """A matrix that the first member has handed out.
+    """A matrix that the first member has distributed.
 
     Attributes
     ----------
     shared : distributed.Csr
         The matrix.
     whole : Csr or None
-        All of its rows on the first member, None on the others.
+        All its rows on the first member, None on the others.
     """
 
     shared: SharedCsr
@@ -154,19 +155,19 @@ class OfFirst(NamedTuple):
 def handed_out_levels(
     A: SharedCsr, made: list[WholeLevel]
 ) -> tuple[list[tuple[SharedCsr, SharedCsr, SharedCsr]], SharedCsr]:
-    """Share the levels that the first member has made, by rows; all members must ask.
+    """Distribute the levels that the first member has built, by rows; all members must call.
 
     Parameters
     ----------
     A : distributed.Csr
         The matrix of the level above.
     made : list of WholeLevel
-        On the first member; empty on the others.
+        The levels, on the first member; empty on the others.
 
     Returns
     -------
     levels : list of (A, P, R)
-        All levels but the last.
+        All levels except the last.
     A : distributed.Csr
         The matrix of the last level.
     """
@@ -190,20 +191,20 @@ def handed_out_levels(
 def gathered(
     A: SharedCsr, dtype: np.dtype[Any], make: Callable[[Csr], Any], first: OfFirst | None
 ) -> Gathered:
-    """Return an operator for the whole matrix, which every member applies, as one of their parts.
+    """Return an operator for the whole matrix, which every member applies to gathered vectors.
 
-    In a group of one process the first member makes it, and the others have copies.
+    In a group of one process, the first member builds it, and the others get copies.
 
     Parameters
     ----------
     A : distributed.Csr
         The matrix.
     dtype : dtype
-        Of the operator.
+        The dtype of the operator.
     make : callable
-        Makes the operator of the whole matrix.
+        Creates the operator for the whole matrix.
     first : OfFirst or None
-        A matrix that the first member has handed out; if it is this one, nothing is collected.
+        A matrix that the first member has distributed; if it is ``A``, no rows are collected.
     """
     executor, links = A.executor, cast(Any, A.executor.links)
 
@@ -220,17 +221,17 @@ def gathered(
         of_first: LinOp = links.all(inner)[0]
         if of_first.resident:
             copied = of_first.to(executor)
-            links.all(None)  # all copies are made before the first member goes on
+            links.all(None)  # all copies are complete before the first member continues
             return Gathered(A, copied)
     whole = collected(A, range(links.size))
     assert whole is not None
     inner = made_of(whole) if inner is None else inner
-    # an operator driven by the host has its own sums: it stays with an executor that is alone
+    # an operator driven by the host computes its own sums: it stays with a separate executor
     return Gathered(A, inner.to(executor) if inner.resident else inner)
 
 
 def check_nodes(A: Any, size: int) -> None:
-    """Raise InvalidArgument where a member has a part of a node of several unknowns."""
+    """Raise InvalidArgument if a node with several unknowns is split between members."""
     if size > 1 and np.any(A.partition.offsets % size):
         raise InvalidArgument(
             f"block_size: members begin at rows {A.partition.offsets[:-1].tolist()}, and nodes "

@@ -1,4 +1,4 @@
-"""The levels of a hierarchy: a matrix, the way down and up, and smoothers."""
+"""The levels of a hierarchy: matrix, interpolation, restriction, and smoothers."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 
 @dataclass
 class Level:
-    """One level but the coarsest.
+    """One level, except the coarsest.
 
     Attributes
     ----------
     A : Matrix, shape (n, n)
         The operator.
     P : Matrix, shape (n, m)
-        Interpolates from the next level.
+        The interpolation from the next level.
     R : Matrix, shape (m, n)
-        Restricts residuals to it.
+        The restriction of residuals to the next level.
     before, after : Smoother
-        The smoothers before the next level is visited, and after.
+        The smoothers before and after the next level is visited.
     """
 
     A: Matrix
@@ -44,11 +44,11 @@ class Level:
     temporaries: tuple[Temporary, ...] = field(default_factory=lambda: _temporaries(), repr=False)
 
     def remade(self, change: Callable[[LinOp], LinOp]) -> Level:
-        """Return the level with changed operators and temporaries of its own."""
+        """Return the level with changed operators and new temporaries."""
         known: dict[int, LinOp] = {}
 
         def changed(part: LinOp) -> LinOp:
-            """Change each operator once: smoothers have the matrix of the level too."""
+            """Change each operator once: smoothers also refer to the level's matrix."""
             if id(part) not in known:
                 known[id(part)] = change(part)
             return known[id(part)]
@@ -63,8 +63,8 @@ class Level:
     def stored(self, dtype: Any) -> Level:
         """Return the level with the values of its matrices stored in a lower dtype.
 
-        Their rows keep their sums, so that the constant vector is smoothed, restricted and
-        interpolated as before. The restriction stays the adjoint of the interpolation if it is.
+        Row sums are preserved, so that constant vectors are smoothed, restricted and interpolated
+        as before. The restriction remains the adjoint of the interpolation if it was.
         """
 
         def changed(part: LinOp) -> LinOp:
@@ -94,7 +94,7 @@ class Level:
 
     @property
     def resident(self) -> bool:
-        """Whether the work of this level is made of executor operations alone."""
+        """Whether the work of this level consists of executor operations alone."""
         parts = (self.A, self.P, self.R, self.before, self.after)
         return all(part.resident for part in parts)
 
@@ -117,14 +117,14 @@ def _temporaries() -> tuple[Temporary, ...]:
 def checked_levels(
     given: Sequence[Any], executor: Executor | str | None
 ) -> list[tuple[Matrix, Matrix | None, Matrix | None]]:
-    """Return matrices ``(A, P, R)`` of all levels on one executor; the last one has ``A`` alone.
+    """Return matrices ``(A, P, R)`` of all levels on one executor; the last has ``A`` alone.
 
     Raises
     ------
     InvalidArgument
-        If a level is no tuple of matrices, or there is none.
+        If a level is not a tuple of matrices, or if there is no level.
     ShapeMismatch
-        If adjacent levels do not fit; names the level.
+        If adjacent levels do not match; the message names the level.
     """
     found: list[tuple[Matrix, Matrix | None, Matrix | None]] = []
     for number, one in enumerate(given):

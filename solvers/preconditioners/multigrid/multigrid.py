@@ -36,17 +36,18 @@ if TYPE_CHECKING:
 
 Parts = list[tuple[Matrix, Matrix | None, Matrix | None]]
 
-#: All numbers below two to this power are finite in float16, and their sums in a row as well.
+#: Numbers below two to this power are finite in float16, and so are their sums in a row.
 FLOAT16_EXPONENT = 15
 
-#: Largest values of a matrix in between are computed with in float32 as they are.
+#: Matrices with largest values in this range are not scaled for float32.
 SAFE_IN_FLOAT32 = (1e-18, 1e18)
 
 
 class Multigrid(Preconditioner):
-    """Multigrid cycles with matrices and transfers that you give.
+    """Multigrid cycles with given matrices and transfer operators.
 
-    Usually made by :meth:`from_levels` or :meth:`from_pyamg`; :class:`Amg` makes the levels itself.
+    It is usually created by :meth:`from_levels` or :meth:`from_pyamg`; :class:`Amg` builds the
+    levels itself.
 
     Parameters
     ----------
@@ -54,47 +55,48 @@ class Multigrid(Preconditioner):
         The operator of the finest level.
     levels : sequence of (A, P, R)
         The matrices of all levels, the finest first: the operator, the interpolation from the next
-        level and the restriction to it. ``R`` may be left out: it is the adjoint of ``P`` then.
-        The last level has ``A`` alone.
+        level and the restriction to it. ``R`` is optional: the default is the adjoint of ``P``. The
+        last level has ``A`` alone.
     smoother : str, Settings, callable, or a pair of these
         A preconditioner by name (``"chebyshev:degree=2"``, ``"l1jacobi"``, ``"jacobi"``,
         ``"blockjacobi"``, ``"ilu:factor_sweeps=2,apply=jacobi:2"``), its settings, or a function of
-        a level's matrix that makes one. A pair smooths before and after the coarse level; a single
-        one that is not Hermitian is used with its adjoint after it, if the matrix is Hermitian.
+        a level's matrix that creates one. A pair smooths before and after the coarse level. If the
+        matrix is Hermitian and a single smoother is not, its adjoint is used after the coarse
+        level.
     cycle : {"V", "W", "F", "K"}
-        How often coarse levels are visited. K, with two iterations of flexible conjugate gradients
-        on each level, is another operator in every iteration: use it with ``Fcg``.
+        The visits of coarse levels. K, with two iterations of flexible conjugate gradients on each
+        level, varies between iterations: use it with ``Fcg``.
     sweeps : int or (int, int)
         Applications of the smoother before and after the coarse level.
     coarsest : {"dense"} or Settings or callable
-        How the coarsest level is solved: by its dense inverse (a pseudo-inverse if it is singular),
-        settings of a solver, or a function of its matrix that makes one.
+        The solver of the coarsest level: its dense inverse (a pseudo-inverse if it is singular),
+        settings of a solver, or a function of its matrix that creates one.
     dtype : dtype, optional
-        The precision in which levels are stored and computed, such as ``"float32"`` below a float64
-        solver; the precision of the matrix by default. Columns are scaled on the way, so that small
-        residuals do not leave the range. With ``"bfloat16"`` or ``"float16"`` the matrices of
-        levels are stored in that, and vectors and everything else are of float32; for real
-        matrices. The rounding error of a row of ``A`` or ``P`` is one more entry of the row, so
+        The precision in which levels are stored and computed, such as ``"float32"`` with a float64
+        solver; by default, the precision of the matrix. Columns are scaled so that small residuals
+        do not leave the range. With ``"bfloat16"`` or ``"float16"``, the matrices of levels are
+        stored in that dtype, and vectors and all computations use float32; for real matrices. The
+        rounding error of a row of ``A`` or ``P`` is stored as an additional entry of the row, so
         that constant vectors are treated as in float32.
     executor : Executor or str, optional
-        Where it lives; that of the matrix by default.
+        The executor of the preconditioner; by default, the matrix's.
 
     Raises
     ------
     ShapeMismatch
-        If levels do not fit together; names the level.
+        If levels do not match; the message names the level.
     InvalidArgument
         If an option is out of its range.
     InvalidMatrix
-        If a smoother cannot be made of a level.
+        If a smoother cannot be built for a level.
     UnsupportedDtype
-        If values of the matrix are not stored in ``dtype``: complex ones have no 16 bits.
+        If values of the matrix cannot be stored in ``dtype``: there are no complex 16-bit dtypes.
 
     Notes
     -----
-    Applying is made of executor operations alone: Krylov loops record the whole cycle with their
-    own operations, and on ``cuda`` it runs within the graph of the loop. Each Chebyshev step is a
-    product and one pass over vectors.
+    Applications consist of executor operations alone: Krylov loops record the whole cycle with
+    their own operations, and on ``cuda`` it runs within the graph of the loop. Each Chebyshev step
+    is a product and one pass over vectors.
 
     References
     ----------
@@ -121,13 +123,13 @@ class Multigrid(Preconditioner):
 
     levels: list[Level]
     coarsest: LinOp
-    #: The factor of the matrices of levels.
+    #: The scale of the matrices of levels.
     _unit: float
     #: The value of ``smoother=``, with the choices for the matrix.
     _settled: Any
-    #: The checks of the smoothers, until the cycle was checked.
+    #: The checks of the smoothers, until the cycle is checked.
     _checks_of_smoothers: Sequence[Callable[[], None]] = ()
-    #: Makes the operators of coarser levels again; made by the first update.
+    #: Recompute the operators of coarser levels; created by the first update.
     _products: list[Galerkin] | None
 
     def __init__(
@@ -166,7 +168,7 @@ class Multigrid(Preconditioner):
         Parameters
         ----------
         levels : sequence of (A, P, R), (A, P) or A
-            As of the class; SciPy's matrices and arrays are taken too.
+            As for the class; SciPy's matrices and arrays are also accepted.
         **options
             As of the class.
         """
@@ -181,7 +183,8 @@ class Multigrid(Preconditioner):
         Parameters
         ----------
         hierarchy : pyamg.MultilevelSolver
-            Its matrices are copied; its smoothers are not: say which one with ``smoother=``.
+            The hierarchy. Its matrices are copied, its smoothers are not: select them by
+            ``smoother=``.
         **options
             As of the class.
 
@@ -199,7 +202,7 @@ class Multigrid(Preconditioner):
                 f"{type(hierarchy).__name__}"
             )
         given = [(one.A, one.P, one.R) for one in levels[:-1]]
-        # BSR matrices of PyAMG have blocks for its own kernels: compressed rows are multiplied here
+        # BSR matrices of PyAMG have blocks for its own kernels: CSR is multiplied here
         rows = [tuple(part.tocsr() for part in level) for level in given]
         return cls.from_levels([*rows, levels[-1].A.tocsr()], **options)
 
@@ -222,9 +225,9 @@ class Multigrid(Preconditioner):
         return with_full_diagonals([(A, *found[0][1:]), *found[1:]])
 
     def _build(self, matrices: Parts) -> None:
-        """Make smoothers, the coarsest solver and the copies in the dtype of the levels."""
+        """Build smoothers, the coarsest solver and the copies in the dtype of the levels."""
         A = matrices[0][0]
-        is_hermitian = cache(partial(has_real_spectrum, A))  # found when a smoother asks
+        is_hermitian = cache(partial(has_real_spectrum, A))  # computed when a smoother needs it
         self._settled = settled(self.smoother, is_hermitian)
         inner = self._inner_dtype(A.dtype)
         self._unit = self._unit_of([matrix for matrix, _, _ in matrices])
@@ -244,7 +247,7 @@ class Multigrid(Preconditioner):
         self._begin()
 
     def _require_finite(self) -> None:
-        """Check the cycle, in which all smoothers take part; where it fails, say which one did."""
+        """Check the cycle, which applies all smoothers; if it fails, name the faulty one."""
         checks, self._checks_of_smoothers = self._checks_of_smoothers, ()
         try:
             super()._require_finite()
@@ -261,11 +264,11 @@ class Multigrid(Preconditioner):
         return coarsest_solver(A, self.coarse_solver)
 
     def _unit_of(self, matrices: Sequence[Matrix]) -> float:
-        """Return the power of two that the matrices of levels are multiplied by.
+        """Return the power of two by which the matrices of levels are scaled.
 
-        It puts the largest value of all of them into the last of the binades of float16, which has
-        few of them: then values down to 2^-29 of it keep their digits. For other dtypes below that
-        of the matrix it is 1, unless values are far from it: then it brings the largest near 1.
+        For float16, which has few binades, it scales the largest value of all into the last one:
+        then values down to 2^-29 of it keep their digits. For other dtypes below the matrix's, it
+        is 1 unless values are extreme: then it scales the largest near 1.
         """
         half = self.level_storage is not None and name_of(self.level_storage) == "float16"
         finest = matrices[0]
@@ -281,7 +284,7 @@ class Multigrid(Preconditioner):
         return float(2.0 ** (FLOAT16_EXPONENT - np.frexp(largest)[1]))
 
     def _inner_dtype(self, outer: np.dtype[Any]) -> np.dtype[Any]:
-        """Return the dtype of the levels: as real or complex as the matrix."""
+        """Return the dtype of the levels: real or complex like the matrix."""
         if self.level_dtype is None:
             return np.dtype(outer)
         real = real_dtype(self.level_dtype)
@@ -290,12 +293,12 @@ class Multigrid(Preconditioner):
         return np.result_type(real, np.complex64) if is_complex(outer) else real
 
     def _begin(self) -> None:
-        """Make the data that applications share."""
+        """Allocate the data that applications share."""
         self._walk = Walk(self.levels, self.coarsest, self.cycle, self.sweeps)
         self._temporaries = tuple(Temporary() for _ in range(4))
 
     def _refresh(self, A: Matrix) -> None:
-        """Set up again for new values of the finest matrix: the transfers are kept.
+        """Set up again for new values of the finest matrix; the transfer operators are kept.
 
         The operators of coarser levels are ``R A P``.
         """
@@ -314,7 +317,7 @@ class Multigrid(Preconditioner):
     # ---- applying
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
-        alpha = alpha * self._unit  # the levels belong to the matrix times that
+        alpha = alpha * self._unit  # the levels belong to the scaled matrix
         if self.coarsest.dtype != self.dtype:
             self._apply_in_precision(x, y, alpha, beta)
         elif alpha == 1 and beta == 0:
@@ -343,7 +346,7 @@ class Multigrid(Preconditioner):
 
     @property
     def resident(self) -> bool:
-        """Whether applying is made of executor operations alone."""
+        """Whether applications consist of executor operations alone."""
         return self.coarsest.resident and all(level.resident for level in self.levels)
 
     @property
@@ -351,13 +354,13 @@ class Multigrid(Preconditioner):
         """Whether cycles are not one fixed linear map: K-cycles, and solvers within a cycle."""
         if self.coarsest.varies or any(level.varies for level in self.levels):
             return True
-        # the coarsest level is solved as it is: two levels have nothing to accelerate
+        # the coarsest level is solved directly: two levels have nothing to accelerate
         return self.cycle == "K" and len(self.levels) > 1
 
     # ---- moving
 
     def _remade(self, change: Callable[[LinOp], LinOp]) -> Self:
-        """Return a copy of which everything was moved; precision stays that of the levels."""
+        """Return a copy with all parts changed; the precision of the levels is kept."""
         made = super()._remade(change)
         made._products = None
         inner = made._inner_dtype(made.dtype)
@@ -372,7 +375,7 @@ class Multigrid(Preconditioner):
 
     @property
     def H(self) -> LinOp:
-        """The adjoint: of a Hermitian cycle the cycle itself."""
+        """The adjoint; a Hermitian cycle returns itself."""
         return self._adjoint(lambda part: part.H)
 
     @property
@@ -381,7 +384,7 @@ class Multigrid(Preconditioner):
         return self._adjoint(lambda part: part.T)
 
     def _adjoint(self, turn: Callable[[LinOp], LinOp]) -> Self:
-        """Exchange the smoothing before the coarse level and after it."""
+        """Exchange the smoothers before and after the coarse level."""
         made = super()._remade(turn)
         made._products = None
         made.levels = [level.turned(turn) for level in self.levels]
@@ -420,7 +423,7 @@ def largest_of(A: Matrix) -> float:
 
 
 def with_full_diagonals(levels: Parts) -> Parts:
-    """Return levels of which the coarse ones have 1 where a diagonal was 0."""
+    """Return levels with 1 where a diagonal of a coarse level was 0."""
     coarse = without_zeros([matrix for matrix, _, _ in levels[1:]])
     return [
         levels[0], *((A, *parts[1:]) for A, parts in zip(coarse, levels[1:], strict=True))
@@ -430,8 +433,8 @@ def with_full_diagonals(levels: Parts) -> Parts:
 def without_zeros(matrices: Sequence[Matrix]) -> list[Matrix]:
     """Return the matrices of coarse levels with 1 where a diagonal is 0; themselves if none is.
 
-    Near null vectors that depend on each other within an aggregate leave unknowns that nothing is
-    interpolated from: their rows are empty.
+    If near null vectors are dependent within an aggregate, nothing is interpolated from some
+    unknowns, and their rows are empty.
     """
     if not matrices:
         return []

@@ -1,4 +1,4 @@
-"""Pictures of hierarchies."""
+"""Plots of hierarchies."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ def plot(M: Multigrid, *, most: int = 4, size: float = 3.0) -> Any:
     M : Multigrid
         The hierarchy.
     most : int
-        Levels that are drawn.
+        Upper bound of the levels that are drawn.
     size : float
-        Inches of each picture.
+        Size of each plot in inches.
 
     Returns
     -------

@@ -21,11 +21,11 @@ class Report:
     title : str
         The preconditioner of the report.
     rows, entries : list of int
-        Of the matrix of each level.
+        Numbers of rows and entries of each level's matrix.
     interpolation : list of int
-        Entries of the interpolation from the next level; 0 of the last level.
+        Numbers of entries of the interpolation from the next level; 0 for the last level.
     nbytes : int
-        Of all matrices, with the finest level.
+        Bytes of all matrices, including the finest level.
     seconds : dict of str to float
         Time of the set-up by phase.
     """
@@ -102,7 +102,7 @@ def report_of(M: Multigrid) -> Report:
 
 
 def _levels(M: Multigrid) -> tuple[list[Any], Any]:
-    """Return all levels but the last, and the matrix of that: of a group, with gathered ones."""
+    """Return all levels except the last, and the last matrix; for a group, with gathered ones."""
     inner = getattr(M.coarsest, "inner", None)
     if inner is None or not hasattr(inner, "levels"):
         return M.levels, M._last

@@ -1,9 +1,9 @@
-"""Coarse rows and interpolation of a shared matrix, equal to the ones of one executor.
+"""Coarse rows and interpolation of a shared matrix, as on one executor.
 
 Members know the strong couplings of their own rows, and the rows of others that depend on these.
 They exchange keys and states of the rows at their borders, so that every member decides as one
-executor would. Arrays of rows have the member's own rows first, then its ghosts, then rows of
-others that depend on its rows and are no ghosts.
+executor would. Arrays of rows have the member's own rows first, then its ghosts, then further rows
+of other members that depend on its rows.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ HostArray = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class CoarseRows:
-    """The coarse rows of all members, as one of them knows them.
+    """The coarse rows of all members, as far as one member knows them.
 
     Attributes
     ----------
     state : array of int32, shape (rows,)
-        1 for coarse rows, -1 for fine ones: of the member's rows, then of its ghosts.
+        1 for coarse rows, -1 for fine ones: for the member's rows, then for its ghosts.
     number : array, shape (rows + 1,)
-        How many coarse ones there are before each of these rows.
+        Number of coarse rows before each of these rows.
     count : int
-        The coarse ones among these rows.
+        Number of coarse rows among these rows.
     partition : Partition
-        Who has which coarse rows.
+        The distribution of the coarse rows.
     ghosts : array of int64
-        The new numbers of the coarse ones among the ghosts, in rising order.
+        The new indices of the coarse rows among the ghosts, in ascending order.
     """
 
     state: Array
@@ -65,8 +65,8 @@ def strong_part(A: SharedCsr, theta: float) -> Csr:
 def coarse_rows(A: SharedCsr, S: Csr) -> CoarseRows:
     """Choose coarse rows by parallel modified independent sets (PMIS); all members must call it.
 
-    A row waits until it knows that neighbours with larger keys are decided, and becomes a fine one
-    as soon as it knows of a coarse one. So decisions do not depend on the order in which members
+    A row waits until adjacent rows with larger keys are decided, and becomes fine as soon as it
+    knows of an adjacent coarse row. Hence decisions do not depend on the order in which members
     receive each other's decisions.
 
     Parameters
@@ -114,9 +114,9 @@ def coarse_rows(A: SharedCsr, S: Csr) -> CoarseRows:
 
 
 def _dependent_rows(A: SharedCsr, S: Csr) -> tuple[Csr, Halo | None]:
-    """Return the rows that depend on each row of a member, and the halo of rows beside its ghosts.
+    """Return the rows that depend on each row of a member, and the halo of further rows.
 
-    The halo is None where members have no such rows.
+    The halo is None if members have no such rows.
     """
     executor = A.executor
     links: Any = executor.links
@@ -149,7 +149,7 @@ def _dependent_rows(A: SharedCsr, S: Csr) -> tuple[Csr, Halo | None]:
 
 
 def _numbered(A: SharedCsr, S: Csr, state: Array) -> CoarseRows:
-    """Give the coarse rows of all members their numbers."""
+    """Number the coarse rows of all members."""
     executor, n = A.executor, S.shape[0]
     links: Any = executor.links
     kind, rows = S.index_dtype, int(state.size)
@@ -171,7 +171,7 @@ def _numbered(A: SharedCsr, S: Csr, state: Array) -> CoarseRows:
 
 
 def interpolation(A: SharedCsr, S: Csr, coarse: CoarseRows, width: int) -> SharedCsr:
-    """Return the interpolation from coarse rows, as on one executor; all members must ask."""
+    """Return the interpolation from coarse rows, as on one executor; all members must call."""
     executor, rows, n = A.executor, A.extended, S.shape[0]
     run, kind = S.executor.run, S.index_dtype
     pattern = (*row_bounds(S), S.indices, S.data, coarse.state, coarse.number)
@@ -206,7 +206,7 @@ def _product(
 ) -> SharedCsr:
     """Multiply a member's rows, with the columns of ``A``, by rows of all members.
 
-    ``columns`` says who has the columns of the right factor, and which are ghosts.
+    ``columns`` has the distribution of the right factor's columns, and the ghosts.
     """
     known, rows = rows_needed(A, columns[0], right, columns[1])
     made = classical.truncated(matmul(left, rows), width)

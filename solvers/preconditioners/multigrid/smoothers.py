@@ -1,4 +1,4 @@
-"""Smoothers: any preconditioner that brings an iterate nearer to the solution."""
+"""Smoothers: any preconditioner that improves an iterate."""
 
 from __future__ import annotations
 
@@ -23,24 +23,25 @@ if TYPE_CHECKING:
     from ....core.executor import Array
     from ....core.formats import Matrix
 
-#: Preconditioners that are Hermitian if the matrix is: one smooths before and after the coarse
-#: level. Others smooth with their adjoint afterwards, so that the cycle is Hermitian.
+#: Preconditioners that are Hermitian if the matrix is. They smooth before and after the coarse
+#: level. Other preconditioners smooth with their adjoint after it, so that the cycle is Hermitian.
 HERMITIAN = (Chebyshev, L1Jacobi, Jacobi, BlockJacobi, Ssor)
 
-#: Preconditioners that need a factor to converge: 4/3 divided by the largest eigenvalue of ``M A``.
+#: Preconditioners that need a damping factor to converge: 4/3 divided by the largest eigenvalue of
+#: ``M A``.
 DAMPED = (Jacobi, BlockJacobi)
 DAMPING = 4.0 / 3.0
 
 
 class Smoother:
-    """``x += weight M (b - A x)``, or a preconditioner's own method for that.
+    """``x += weight M (b - A x)``, or a preconditioner's own smoothing method.
 
     Attributes
     ----------
     M : LinOp
-        Approximates the inverse of the level's matrix.
+        An approximate inverse of the level's matrix.
     weight : float
-        The factor.
+        The damping factor.
     """
 
     def __init__(self, A: Matrix, M: LinOp, weight: float = 1.0) -> None:
@@ -52,11 +53,11 @@ class Smoother:
 
     @property
     def resident(self) -> bool:
-        """Whether smoothing is made of executor operations alone."""
+        """Whether smoothing consists of executor operations alone."""
         return self.M.resident
 
     def apply(self, b: Array, x: Array, from_zero: bool) -> None:
-        """Bring ``x`` nearer to the solution; ``from_zero`` takes it as 0 and does not read it."""
+        """Improve ``x``; ``from_zero`` assumes that it is 0, without reading it."""
         own = getattr(self.M, "_smooth", None)
         if own is not None:
             own(b, x, from_zero)
@@ -70,7 +71,7 @@ class Smoother:
                 self.M._apply(q, x, self.weight, 1.0)
 
     def remade(self, A: Matrix, change: Callable[[LinOp], LinOp]) -> Self:
-        """Return this smoother with a preconditioner of which every operator was changed."""
+        """Return this smoother with all operators of its preconditioner changed."""
         M = self.M._remade(change) if isinstance(self.M, Preconditioner) else change(self.M)
         return type(self)(A, M, self.weight)
 
@@ -87,11 +88,11 @@ def smoothers_of(
     Parameters
     ----------
     A : Matrix
-        Of the level.
+        The matrix of the level.
     asked : str, Settings, type, callable, or a pair of these
-        The value of ``smoother=``; a callable makes a preconditioner of ``A``.
+        The value of ``smoother=``; a callable creates a preconditioner for ``A``.
     is_hermitian : callable
-        Tells whether the matrix of the finest level is Hermitian; asked where that matters.
+        Returns whether the matrix of the finest level is Hermitian; called only if that matters.
     """
     if isinstance(asked, (tuple, list)):
         if len(asked) != 2:
@@ -109,10 +110,10 @@ def smoothers_of(
 
 
 def settled(asked: Any, is_hermitian: Callable[[], bool]) -> Any:
-    """Return the requested smoother, with Chebyshev's interval where it is not given.
+    """Return the requested smoother, with a Chebyshev interval if none is given.
 
-    All levels have the one that suits the matrix of the finest: in coarser ones, which are products
-    of sums, mirror images differ by more than rounding.
+    All levels use the interval for the finest matrix: on coarser levels, which are products of
+    sums, mirror images differ by more than rounding.
     """
     if isinstance(asked, (tuple, list)):
         return tuple(settled(one, is_hermitian) for one in asked)
