@@ -79,8 +79,8 @@ class Amg(Multigrid):
         Unknowns per node, which are adjacent; by default, the block size of a ``Bsr``, else 1, or 2
         or 3 with rigid body modes in two or three dimensions.
     width : int, optional
-        Entries of a row of the interpolation at most, for ``"classical"``; 0 keeps all. By default
-        4, and 6 where rows of the matrix have 18 entries or more on average.
+        Upper bound of the entries in a row of the interpolation, for ``"classical"``; 0 keeps all.
+        The default is 4, or 6 if rows of the matrix have 18 entries or more on average.
     aggressive : int
         Number of finest levels that are coarsened by two steps at once, for ``"classical"``: the
         level between is left out, and six entries in a row of the product of both interpolations

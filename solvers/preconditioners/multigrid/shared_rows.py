@@ -149,7 +149,7 @@ def _dependent_rows(A: SharedCsr, S: Csr) -> tuple[Csr, Halo | None]:
 
 
 def _numbered(A: SharedCsr, S: Csr, state: Array) -> CoarseRows:
-    """Number the coarse rows of all members."""
+    """Assign numbers to the coarse rows of all members."""
     executor, n = A.executor, S.shape[0]
     links: Any = executor.links
     kind, rows = S.index_dtype, int(state.size)
