@@ -32,7 +32,7 @@ _PINNED_BYTES = 4096
 
 
 class Place:
-    """The home of arrays: one in-order queue of one device.
+    """The location of arrays: one in-order queue of one device.
 
     Parameters
     ----------

@@ -83,7 +83,7 @@ class GmresSteps(ABC):
     def start(
         self, r: Array, v: Array, basis: Array, g: Array, count: Array, step: Array, status: Status
     ) -> None:
-        """V = basis_0 = r / |r|, g = (|r|, 0, ...), count = 0, step = 0."""
+        """Set v = basis_0 = r / |r|, g = (|r|, 0, ...), count = 0 and step = 0."""
         s, n, k = basis.shape
         # Launch even if there are no columns, because the kernel sets the step.
         arguments = (s, n, k, r, v, basis, g, count, step, status)
@@ -94,14 +94,14 @@ class GmresSteps(ABC):
     def project(
         self, basis: Array, w: Array, h: Array, before: Array, step: Array, status: Status
     ) -> None:
-        """h_i = <basis_i, w>, before = |w|."""
+        """Set h_i = <basis_i, w> and before = |w|."""
         if w.shape[1]:
             self._project(0, basis, w, h, before, None, step, status)
 
     def subtract(
         self, basis: Array, w: Array, h: Array, after: Array, step: Array, status: Status
     ) -> None:
-        """W -= sum_i h_i basis_i, after = |w|."""
+        """Set w -= sum_i h_i basis_i and after = |w|."""
         if w.shape[1]:
             self._subtract(0, basis, w, h, h, None, after, step, status)
 
@@ -115,7 +115,7 @@ class GmresSteps(ABC):
         step: Array,
         status: Status,
     ) -> None:
-        """correction_i = <basis_i, w> for columns that lost digits; other columns are skipped."""
+        """Set correction_i = <basis_i, w> for columns that lost digits; skip other columns."""
         if w.shape[1]:
             self._project(1, basis, w, correction, before, after, step, status)
 
@@ -130,7 +130,7 @@ class GmresSteps(ABC):
         step: Array,
         status: Status,
     ) -> None:
-        """W -= sum_i correction_i basis_i, h += correction, after = |w| for the same columns."""
+        """Set w -= sum_i correction_i basis_i, h += correction, after = |w| for such columns."""
         if w.shape[1]:
             self._subtract(1, basis, w, correction, h, before, after, step, status)
 
@@ -197,7 +197,7 @@ class GmresSteps(ABC):
     def append(
         self, w: Array, after: Array, v: Array, basis: Array, step: Array, status: Status
     ) -> None:
-        """V = basis_(j+1) = w / after, step = j + 1."""
+        """Set v = basis_(j+1) = w / after and step = j + 1."""
         s, n, k = basis.shape
         arguments = (s, n, k, w, after, v, basis, step, status, self.counter)
         self.launch(kernels.gmres_append, self.appending(n, k), arguments, w.dtype, basis.dtype)
@@ -212,7 +212,7 @@ class GmresSteps(ABC):
         step: Array,
         status: Status,
     ) -> None:
-        """Z = extra_(j-first) / size_(j-first) where there is one; basis_j = z."""
+        """Set z = extra_(j-first) / size_(j-first) where it exists, and basis_j = z."""
         n, k = z.shape
         if n and k:
             arguments = (n, k, z, extra, size, first, basis, step, status)
@@ -228,7 +228,7 @@ class GmresSteps(ABC):
             self.launch(kernels.gmres_solve, grid, arguments, y.dtype)
 
     def combine(self, basis: Array, y: Array, count: Array, u: Array) -> None:
-        """U = sum_i y_i basis_i."""
+        """Set u = sum_i y_i basis_i."""
         s, n, k = basis.shape
         if n and k:
             arguments = (s, n, k, basis, y, count, u)

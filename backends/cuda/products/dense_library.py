@@ -62,7 +62,9 @@ def multiply(
     *,
     transposed: bool = False,
 ) -> None:
-    """C = alpha A B by cuBLAS, which sees the transposes C^T = B^T A^T. Sums are never narrower.
+    """Compute C = alpha A B with cuBLAS, without sums of reduced precision.
+
+    cuBLAS sees the transposes: C^T = alpha B^T A^T.
 
     Parameters
     ----------

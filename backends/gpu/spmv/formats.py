@@ -216,7 +216,7 @@ def dense_spmv(
 def _gemm(
     executor: GpuExecutor, data: Array, x: Array, y: Array, alpha: complex, beta: complex
 ) -> None:
-    """Y = alpha data x + beta y by cuBLAS, which sees the transposes: y^T = x^T data^T."""
+    """Set y = alpha data x + beta y with cuBLAS, which sees the transposes: y^T = x^T data^T."""
     from cupy.cuda import cublas, device
 
     m, n = data.shape

@@ -138,7 +138,7 @@ class Measurements(ABC):
         return selection.choose(self.statistics, self.facts, self.rules)
 
     def estimate(self, kernel: str) -> Estimate | None:
-        """Return the expected cost of a kernel, from the measurements that a rule has asked for."""
+        """Return the expected cost of a kernel, from the measurements made so far."""
         known: selection.SpmvFacts = vars(self).get("facts", self.unmeasured)
         return selection.estimate(kernel, self.statistics, known, self.rules)
 
