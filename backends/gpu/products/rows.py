@@ -1,7 +1,7 @@
 """Kernels that assign a row, or a piece of a long row, to each wave, for all products.
 
-:class:`RowSplit` is the algorithm of Zubair and Bauinger (2023) with one wave per row, and
-:class:`RowSegments` cuts its long rows. The rule selects one of these two last.
+``row-split`` is the algorithm of Zubair and Bauinger (2023) with one wave per row, and
+``row-segments`` cuts its long rows. If no other algorithm suits, the rule selects one of these two.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ name      work of a wave                                                  text
 studies.
 
 ``row-split`` is ``rb-pr`` with one lane per vector of a row of ``B``, so that a wave has a wide row
-and needs no reduction; ``balanced`` is the same for row segments.
+and needs no reduction; ``row-segments`` is the same for segments of rows.
 """
 
 from __future__ import annotations
