@@ -378,7 +378,7 @@ class PeerLinks(Peers, GpuLinks):
         self._resets = stage.resets
 
     def begin_program(self) -> None:
-        """Synchronize with the other members; reset turns to 0 if they are inconsistent."""
+        """Synchronize with the other members; set turns to 0 after a reset of the group."""
         super().begin_program()
         if self._resets != self.stage.resets:
             self._resets = self.stage.resets
