@@ -1,4 +1,4 @@
-"""The matrix formats; each is a LinOp that holds native arrays of its executor."""
+"""The matrix formats; each is a LinOp that stores native arrays of its executor."""
 
 from . import arithmetic, methods, other_libraries, permuting  # noqa: F401, they provide functions
 from .base import Matrix

@@ -1,4 +1,4 @@
-"""The positions of the largest and the smallest entries, and extremes of integers."""
+"""Positions of the largest and smallest entries, and exact extremes of integers."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from .base import Matrix
     from .csr import Csr
 
-#: Bits of an integer that float64 holds next to the bits above them.
+#: Number of low bits by which integers are split: float64 represents each part exactly.
 _LOW_BITS = 31
 
 
 def arg_extreme(matrix: Matrix, axis: Any, which: Extreme, *, explicit: bool) -> Any:
     """Return the position of the largest or smallest entry of all, of each column or of each row.
 
-    The first of equal entries counts, and NaN is the largest and the smallest of all, as in NumPy.
+    Of equal entries the first one counts. NaN counts as the extreme in both cases, as in NumPy.
     """
     axis = normalized_axis(axis)
     name = f"arg{which.name}"
@@ -92,7 +92,7 @@ def _of_rows(csr: Csr, which: Extreme, explicit: bool) -> Array:
 def _first_of_rows(
     csr: Csr, row: Array, chosen: Array, numbers: Array, none: int, of: Array | None = None
 ) -> Array:
-    """Return the column (or the number in ``of``) of the first chosen entry of each row."""
+    """Return the column (or the number in ``of``) of the first selected entry of each row."""
     xp = csr.executor.xp
     which = xp.flatnonzero(chosen)
     if not which.size:
@@ -103,9 +103,9 @@ def _first_of_rows(
 
 
 def extremes_of_rows(csr: Csr, which: Extreme, width: int) -> Array:
-    """Return the largest or smallest number of each row, of integers exactly.
+    """Return the largest or smallest number of each row; integers are compared exactly.
 
-    Rows with fewer than ``width`` entries have zeros too; without entries and zeros they give 0.
+    Rows with fewer than ``width`` entries also contain zeros. The result of an empty row is 0.
     """
     if not is_exact(csr.dtype):
         result = csr.executor.allocate((csr.shape[0],), csr.dtype)

@@ -1,4 +1,4 @@
-"""Products and sums of matrices, computed at once."""
+"""Products and sums of matrices, which are computed eagerly."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _HAS_LONG_ROW: Key[bool] = Key("a long row")
 
 
 def _as_csr(*matrices: Matrix | Assembled) -> list[Csr]:
-    """Return the matrices as Csr of one dtype and one index dtype; 16-bit values as float32."""
+    """Return matrices as Csr with common value and index dtypes; 16-bit values as float32."""
     dtype = computed_dtype(*matrices)
     converted = [entries_in(m, dtype) for m in matrices]
     wide = max((m.index_dtype for m in converted), key=lambda d: d.itemsize)
@@ -41,10 +41,10 @@ def _as_csr(*matrices: Matrix | Assembled) -> list[Csr]:
 
 
 def entries_in(matrix: Matrix | Assembled, dtype: np.dtype[Any]) -> Csr:
-    """Return a matrix, or an expression of identities and the like, as a Csr of ``dtype``.
+    """Return a matrix, or an expression of identities and permutations, as a Csr of ``dtype``.
 
-    The factors of an expression are Python's numbers: they become ``dtype`` at once, and are not
-    rounded to the dtype of the expression before.
+    The factors of an expression are Python numbers. They are converted to ``dtype`` directly,
+    without rounding to the dtype of the expression first.
     """
     if isinstance(matrix, Matrix):
         made: Csr = matrix.asformat("csr").astype(dtype)
@@ -53,15 +53,15 @@ def entries_in(matrix: Matrix | Assembled, dtype: np.dtype[Any]) -> Csr:
 
 
 def _as_narrow(made: Csr, left: Matrix | Assembled, right: Matrix | Assembled) -> Csr:
-    """Return a result in the 16-bit dtype that both operands have, if they have one."""
+    """Return a result in the 16-bit dtype of both operands, if they have the same one."""
     narrow = is_narrow(left.dtype) and left.dtype == right.dtype
     return made.astype(left.dtype) if narrow else made
 
 
 def in_double_if_long_rows(a: Csr, b: Csr) -> tuple[Csr, Csr]:
-    """Return the factors of a product, single ones in double where ``a`` has long rows.
+    """Return the factors of a product, in double precision if ``a`` has long single rows.
 
-    The entries of a row of ``a`` are the terms of a sum.
+    The entries of a row of ``a`` are the terms of a sum of that length.
     """
     if a.nnz <= LONG or a.dtype == double_dtype(a.dtype) or not a.executor.has_double:
         return a, b
@@ -72,7 +72,7 @@ def in_double_if_long_rows(a: Csr, b: Csr) -> tuple[Csr, Csr]:
 
 
 def matmul(left: Matrix | Assembled, right: Matrix | Assembled) -> Csr:
-    """Return the sparse product as a Csr with sorted rows; cancellations stay as zeros."""
+    """Return the sparse product as a Csr with sorted rows; entries that cancel stay as zeros."""
     left, right = brought_together("the product", left, right)
     if left.shape[1] != right.shape[0]:
         raise ShapeMismatch(

@@ -1,4 +1,4 @@
-"""The common base of all matrix formats: a shape, native arrays, and moving them."""
+"""The common base of all matrix formats: a shape, native arrays, and their transfer."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 else:
 
     class Methods:
-        """The methods of matrices that :mod:`.methods` attaches: the modules need the formats."""
+        """The methods of matrices; :mod:`.methods` attaches them: they need the formats."""
 
 
 M = TypeVar("M", bound="Matrix")
@@ -66,7 +66,7 @@ def convert(matrix: Matrix, format: str, **options: Any) -> Any:
 
 @Provided
 def permuted(matrix: Matrix, p: Any, q: Any, /) -> Matrix:
-    """Return a matrix with its rows and columns in another order; :mod:`.permuting` provides it."""
+    """Return a matrix with permuted rows and columns; :mod:`.permuting` provides it."""
     raise NotImplementedError
 
 
@@ -83,15 +83,15 @@ def written(made: Any, out: Any, executor: Executor, /) -> Any:
 
 
 class Matrix(Doubled, Methods, Displayed, LinOp):
-    """A matrix with its entries in arrays of its executor.
+    """A matrix whose entries are stored in arrays of its executor.
 
-    A format names its arrays in :attr:`arrays`; ``data`` is the one with the values.
+    A format lists its arrays in :attr:`arrays`; ``data`` contains the values.
 
-    A matrix owns its arrays: constructors copy their arguments, and :meth:`to_scipy` gives copies.
-    So in-place changes of another library's matrix (SciPy sorts rows and adds up duplicates when it
-    sees fit) change nothing here, where plans depend on the pattern. Matrices derived from one
-    another may share arrays (:meth:`copy` does not): their pattern never changes, and new values of
-    one (:meth:`update_values`) are new values of all.
+    A matrix owns its arrays: constructors copy their arguments, and :meth:`to_scipy` returns
+    copies. Otherwise in-place changes of another library's matrix (SciPy sorts rows and sums
+    duplicates when it needs to) would invalidate plans, which depend on the pattern. Matrices that
+    are derived from one another may share arrays (:meth:`copy` does not): their pattern never
+    changes, and new values of one (:meth:`update_values`) are new values of all.
     """
 
     HOOKS: ClassVar[Mapping[str, Hook]] = {"other_state": hook("Matrix", "_extra", "other_state")}
@@ -112,12 +112,12 @@ class Matrix(Doubled, Methods, Displayed, LinOp):
     def _from_arrays(
         cls, executor: Executor, shape: tuple[int, int], *arrays: Array, **extra: Any
     ) -> Self:
-        """Make a matrix of native arrays that are known to be right, in the order of ``arrays``."""
+        """Make a matrix from valid native arrays, in the order of ``arrays``."""
         matrix = cls.__new__(cls)
-        held = matrix.__dict__  # attributes are checked as they are set: half of the time of A.T
+        held = matrix.__dict__  # the checks of __setattr__ take half of the time of A.T
         held.update(zip(cls.arrays, arrays, strict=True))
         held.update(executor=executor, shape=shape, dtype=held["data"].dtype)
-        held.update(extra)  # includes dtype if values are stored in another one
+        held.update(extra)  # includes dtype if it differs from the dtype of the values
         matrix._reset()
         return matrix
 
@@ -125,7 +125,7 @@ class Matrix(Doubled, Methods, Displayed, LinOp):
     def from_arrays(
         cls, executor: Executor, shape: tuple[int, int], *arrays: Array, **state: Any
     ) -> Self:
-        """Make a matrix of native arrays without checks, for conversions between formats.
+        """Make a matrix from native arrays without checks, for conversions between formats.
 
         Parameters
         ----------
@@ -134,28 +134,28 @@ class Matrix(Doubled, Methods, Displayed, LinOp):
         shape : tuple of int
             Rows and columns.
         *arrays : array
-            The arrays in the order of ``cls.arrays``. The matrix keeps them: it makes no copies.
+            The arrays in the order of ``cls.arrays``. The matrix stores them without copies.
         **state
-            The other attributes, by the names that :meth:`other_state` returns.
+            Other attributes, by the names that :meth:`other_state` returns.
 
         Notes
         -----
-        Kernels trust these arrays. A constructor for users checks its arguments first.
+        Kernels trust these arrays. Constructors for users check their arguments first.
         """
         return cls._from_arrays(executor, shape, *arrays, **state)
 
     @staticmethod
     def _held_dtype(dtype: DTypeLike) -> np.dtype[Any]:
-        """Return the dtype of this format for a requested dtype."""
+        """Return the dtype in which this format stores values of a requested dtype."""
         return held_dtype(dtype)
 
     def _reset(self) -> None:
-        """Forget everything derived from the entries."""
+        """Discard all data derived from the entries."""
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Take ``A.data = v`` and ``A.data *= 2`` as new values, and keep the pattern as it is.
+        """Treat ``A.data = v`` and ``A.data *= 2`` as updates of values; refuse other patterns.
 
-        Plans, transposes and kernels' own copies were made from the current entries.
+        Plans, transposes and copies of kernels were made from the current entries.
         """
         if name in self.arrays and name in self.__dict__:
             if name != "data":
@@ -167,7 +167,7 @@ class Matrix(Doubled, Methods, Displayed, LinOp):
         else:
             super().__setattr__(name, value)
 
-    if not TYPE_CHECKING:  # which would take every name for one that there is
+    if not TYPE_CHECKING:  # type checkers would accept every name
 
         def __getattr__(self, name: str) -> Any:
             """Raise an error that names the replacement for an attribute of SciPy's matrices."""
@@ -182,56 +182,55 @@ class Matrix(Doubled, Methods, Displayed, LinOp):
                     message += f"; SciPy's matrix of it has: A.to_scipy().{name}"
             raise AttributeError(message, name=name, obj=self)
 
-    # The matrices that hold one array of values: data derived from the values of one follow when
-    # another takes new ones.
+    # The matrices that share an array of values: if one gets new values, data derived from the
+    # values of the others are updated too.
     _sharers: WeakIdentitySet[Matrix] | None = None
 
-    #: The number of replacements of the values: results computed for earlier values are out of
-    #: date.
+    #: The number of updates of the values; results from earlier values are outdated.
     _changes = 0
 
     @property
     def _values_version(self) -> int:
-        """A number that is another one after every change of the values."""
+        """A number that differs after every change of the values."""
         return self._changes
 
     def _twin(self) -> Self:
-        """Return another object for this matrix, with its arrays and the data derived from them.
+        """Return another object for this matrix, with the same arrays and derived data.
 
-        Data kept with a matrix refer to a twin instead of the matrix, so that the matrix is freed
-        as soon as its owner lets it go.
+        Data that are stored with a matrix refer to its twin instead of the matrix. Thus no
+        reference cycle keeps the matrix alive after its owner releases it.
         """
         return self._share_values(self._with_arrays(self.executor, *self._native_arrays()))
 
     def _share_values(self, other: M) -> M:
-        """Return ``other``, which holds this matrix's array of values, known as such to both."""
+        """Return ``other``, which shares this matrix's values, after recording this in both."""
         sharers = WeakIdentitySet[Matrix]((self,)) if self._sharers is None else self._sharers
         sharers.add(other)
         self._sharers = other._sharers = sharers
         return other._following(self) if other.executor is self.executor else other
 
     def _following(self, *made_of: LinOp) -> Self:
-        """Return this matrix, without a home if nothing that it was made of has one."""
+        """Return this matrix; it has no fixed executor if none of ``made_of`` has one."""
         if all(part._follows for part in made_of):
             self.__dict__["_follows"] = True
         return self
 
     def _become(self, made: Matrix, follows: bool = False) -> None:
-        """Take over the arrays of ``made``, which may be a matrix that its owner goes on using."""
+        """Take over the arrays of ``made``, which its owner may continue to use."""
         self.__dict__.update(made.__dict__)
         made._share_values(self)
         self.__dict__["_follows"] = follows
 
-    #: Who has recorded programs over the arrays of matrices: each has a list ``outdated``. Solvers
-    #: record outdated programs anew.
+    #: Objects that have recorded programs over arrays of matrices; each has a list ``outdated``.
+    #: Solvers record outdated programs again.
     recorders: ClassVar[WeakSet[Any]] = WeakSet()
 
     def _replace(self, made: Self) -> None:
-        """Become ``made`` in place.
+        """Replace this matrix by ``made`` in place.
 
-        Plans and copies of the old entries are forgotten. Matrices that shared the old arrays keep
-        them, and from now on their own values. So does who recorded a program, which may be
-        running.
+        Plans and copies of the old entries are discarded. Matrices that shared the old arrays keep
+        them, and no longer share values with this one. Objects that recorded programs also keep the
+        old arrays, because a program may be running.
         """
         before = dict(self.__dict__)
         for recorder in list(Matrix.recorders):
@@ -243,17 +242,17 @@ class Matrix(Doubled, Methods, Displayed, LinOp):
         self.__dict__.update(made.__dict__)
 
     def _replace_entries(self, made: Csr) -> None:
-        """Become the entries of a Csr in place, in this matrix's format."""
+        """Replace the entries by the entries of a Csr in place; the format stays."""
         self._replace(made.asformat(self.format))
 
     def other_state(self) -> dict[str, Any]:
-        """Return the other attributes of a matrix of this format, by name, besides its arrays.
+        """Return the attributes of this format other than its arrays, by name.
 
-        A format with such attributes defines this method: copies and pickles keep them.
+        A format with such attributes defines this method: copies and pickles preserve them.
         """
         return {}
 
-    _extra = other_state  # the name that wollemi's own formats define
+    _extra = other_state  # wollemi's own formats define this name
 
     def _with_arrays(self, executor: Executor, *arrays: Array) -> Self:
         made = self._from_arrays(executor, self.shape, *arrays, **self._extra())
@@ -266,7 +265,7 @@ class Matrix(Doubled, Methods, Displayed, LinOp):
 
     @property
     def nnz(self) -> int:
-        """How many entries are stored, explicit zeros included."""
+        """The number of stored entries, including explicit zeros."""
         return int(self.data.size)
 
     @property
@@ -276,7 +275,7 @@ class Matrix(Doubled, Methods, Displayed, LinOp):
 
     @property
     def nbytes(self) -> int:
-        """Bytes that the matrix occupies, and that applying it must read."""
+        """The size of the matrix in bytes, which an application of it must read."""
         return sum(int(a.nbytes) for a in self._native_arrays())
 
     def __repr__(self) -> str:
@@ -288,16 +287,16 @@ class Matrix(Doubled, Methods, Displayed, LinOp):
 
     @property
     def T(self) -> Any:
-        """The transpose, a matrix too."""
+        """The transpose, which is a matrix too."""
         raise UnsupportedOperation(self._without("transpose"))
 
     def transpose(self, axes: tuple[int, int] | None = None, copy: bool = False) -> Any:
-        """Return the transpose, by SciPy's name; by compressed rows it is a new matrix of them.
+        """Return the transpose, under SciPy's name; the transpose of a Csr is a new Csr.
 
         Parameters
         ----------
         axes : (1, 0), optional
-            The only order of axes that changes something.
+            The only permutation of the axes that changes anything.
         copy : bool
             Whether the transpose must not share arrays with this matrix.
         """
@@ -331,16 +330,16 @@ class Matrix(Doubled, Methods, Displayed, LinOp):
         )
 
     def astype(self, dtype: DTypeLike, copy: bool = False, *, casting: Casting = "unsafe") -> Self:
-        """Return this matrix with values of ``dtype``; itself if they are already.
+        """Return this matrix with values of ``dtype``; itself if they already have it.
 
-        With ``copy`` the result shares no memory with this matrix. Real values of a complex matrix
-        are the real parts, and NumPy warns of it (``numpy.exceptions.ComplexWarning``).
+        With ``copy`` the result shares no memory with this matrix. Converting complex values to a
+        real dtype keeps the real parts, and NumPy warns (``numpy.exceptions.ComplexWarning``).
 
         Raises
         ------
         UnsupportedDtype
-            If matrices have no values of that dtype, or ``casting``, a rule of
-            :func:`numpy.can_cast`, does not allow the conversion.
+            If matrices cannot have values of that dtype, or if ``casting``, a rule of
+            :func:`numpy.can_cast`, forbids the conversion.
         """
         dtype = asked_dtype(dtype, self._held_dtype)
         require_cast(self.dtype, dtype, casting)
@@ -350,70 +349,70 @@ class Matrix(Doubled, Methods, Displayed, LinOp):
         return _copied(self._with_data(as_dtype(self.executor, self.data, dtype, copy=True)), copy)
 
     def stored(self, dtype: DTypeLike) -> Any:
-        """Return this matrix with values stored in a lower dtype; a Csr alone can be."""
+        """Return this matrix with values stored in a lower dtype; only a Csr supports this."""
         raise UnsupportedOperation(
             f"a {type(self).__name__} stores its values in the dtype that it computes in, "
             f"{self.dtype}: A.tocsr().stored({str(dtype)!r}) stores them in another one"
         )
 
     def _with_data(self, data: Array) -> Self:
-        """Return a matrix of this pattern with other values."""
+        """Return a matrix with this pattern and other values."""
         arrays = [data if n == "data" else getattr(self, n) for n in self.arrays]
         return self._with_arrays(self.executor, *arrays)
 
     def conj(self, copy: bool = False) -> Self:
-        """Return the complex conjugate; of real values itself, or a copy if that is asked for."""
+        """Return the complex conjugate; a real matrix returns itself, or a copy on request."""
         if not is_complex(self.dtype):
             return _copied(self, copy)
         self.executor.refuse_capture(MAKES)
         return self._with_data(conjugated(self.executor, self.data))
 
     def conjugate(self, copy: bool = False) -> Self:
-        """Return the result of :meth:`conj`, by its other name."""
+        """Return the result of :meth:`conj`, under its other name."""
         return self.conj(copy)
 
     def asformat(self, format: str, copy: bool = False, **options: Any) -> Any:
-        """Return this matrix in another format; itself if it is in it already.
+        """Return this matrix in another format; itself if it already has the format.
 
         Parameters
         ----------
         format : str
-            ``csr``, ``csc``, ``coo``, ``ell``, ``sellp``, ``hybrid``, ``bsr`` or ``dense``. By
-            SciPy's names ``dia``, ``dok`` and ``lil`` are arrays of SciPy on the host, and
-            ``array`` is one of NumPy.
+            ``csr``, ``csc``, ``coo``, ``ell``, ``sellp``, ``hybrid``, ``bsr`` or ``dense``. The
+            names ``dia``, ``dok`` and ``lil`` give SciPy arrays on the host, and ``array`` a NumPy
+            array.
         copy : bool
             Whether the result shares no memory with this matrix.
         **options
-            Of the format, such as ``blocksize=(3, 3)`` for bsr.
+            Options of the format, such as ``blocksize=(3, 3)`` for bsr.
 
         Raises
         ------
         InvalidArgument
-            If there is no such format, or it has no such option.
+            If the format does not exist, or if it has no such option.
         """
         made = convert(self, format, **options)
         return made.copy() if copy and isinstance(made, Matrix) else made
 
     def permute(self, p: Any = None, q: Any = None) -> Matrix:
-        """Return this matrix with its rows and columns in another order: ``P A Q^T``.
+        """Return this matrix with permuted rows and columns: ``P A Q^T``.
 
         Parameters
         ----------
         p : Permutation or array of int, shape (m,), optional
-            Row ``i`` of the result is row ``p[i]``; rows stay where they are by default.
+            Row ``i`` of the result is row ``p[i]``; by default the rows are not permuted.
         q : Permutation or array of int, shape (n,), optional
-            Column ``j`` of the result is column ``q[j]``. Without ``q`` the columns of a square
-            matrix follow ``p``; ``q=range(n)`` leaves them.
+            Column ``j`` of the result is column ``q[j]``. By default the columns of a square matrix
+            are permuted like the rows; ``q=range(n)`` leaves them in place.
 
         Returns
         -------
         Matrix
-            In this matrix's format, with sorted rows.
+            A matrix in the same format with sorted rows.
 
         Raises
         ------
         ShapeMismatch, InvalidMatrix
-            If a permutation does not fit, or is none.
+            If a permutation has a wrong length, or is not a permutation.
 
         Examples
         --------
@@ -426,10 +425,10 @@ class Matrix(Doubled, Methods, Displayed, LinOp):
         return permuted(self, p, q)
 
     def apply(self, x: Any, out: Any = None, *, alpha: complex = 1.0, beta: complex = 0.0) -> Any:
-        """Return ``alpha * op(x) + beta * out``; of integers and booleans exactly.
+        """Return ``alpha * op(x) + beta * out``; for integers and booleans exactly.
 
-        See :meth:`wollemi.LinOp.apply`. With values and ``x`` of integers or booleans the result
-        has the dtype that NumPy's has.
+        See :meth:`wollemi.LinOp.apply`. If the values and ``x`` are integers or booleans, the
+        result has the dtype that NumPy would give it.
         """
         if out is None and is_exact(self.dtype) and type(alpha) is float and alpha == 1.0:
             made = exact_product(self, x)
@@ -438,13 +437,13 @@ class Matrix(Doubled, Methods, Displayed, LinOp):
         return super().apply(x, out, alpha=alpha, beta=beta)
 
     def _cast(self, block: Array, dtype: np.dtype[Any]) -> tuple[LinOp, Array]:
-        """Return this matrix and a block in ``dtype``; of integers the matrix is kept."""
+        """Return this matrix and a block in ``dtype``; a converted integer matrix is kept."""
         if is_exact(self.dtype):
             return self._computing_in(dtype), as_dtype(self.executor, block, dtype)
         return super()._cast(block, dtype)
 
     def update_values(self, data: Any) -> None:
-        """Overwrite the values and keep the pattern, and with it the plan.
+        """Overwrite the values; the pattern, and with it the plan, stays.
 
         Parameters
         ----------
@@ -454,7 +453,7 @@ class Matrix(Doubled, Methods, Displayed, LinOp):
         Raises
         ------
         InvalidMatrix
-            If the shape differs; nothing is changed then.
+            If the shape differs; no values are changed then.
         """
         self.executor.refuse_capture(CHANGES)
         shape = tuple(self.data.shape)
@@ -463,11 +462,11 @@ class Matrix(Doubled, Methods, Displayed, LinOp):
         self._tell_sharers()
 
     def _as_stored(self, values: Array) -> Array:
-        """Return new values as this matrix stores them."""
+        """Return new values in the form in which this matrix stores them."""
         return as_source(self.executor, values, self.data)
 
     def _tell_sharers(self) -> None:
-        """Let all matrices that hold this array of values know that it has new ones."""
+        """Notify all matrices that share this array of values about new values."""
         for matrix in self._sharers or (self,):
             matrix._changes += 1
             matrix._values_changed()
@@ -481,32 +480,32 @@ class Matrix(Doubled, Methods, Displayed, LinOp):
         return self.asformat("coo").to_scipy()
 
     def get(self) -> Any:
-        """Return the result of :meth:`to_scipy`, by CuPy's name."""
+        """Return the result of :meth:`to_scipy`, under CuPy's name."""
         return self.to_scipy()
 
     def _host_arrays(self) -> list[np.ndarray[Any, Any]]:
-        """Return the arrays on the host to read: perhaps the matrix's own."""
+        """Return the arrays on the host for reading; they may share this matrix's memory."""
         return [self.executor.to_host(array) for array in self._native_arrays()]
 
     def _host_copies(self) -> list[np.ndarray[Any, Any]]:
-        """Return copies of the arrays for another library to do with as it likes."""
+        """Return copies of the arrays that another library may change."""
         refuse_narrow_in_scipy(self.dtype)
         arrays = []
         for array in self._native_arrays():
             host = self.executor.to_host(array)
             if same_memory(array, host):
-                host = np.empty(host.shape, host.dtype)  # SciPy copies views of larger memory
+                host = np.empty(host.shape, host.dtype)  # SciPy would copy a view of a larger array
                 self.executor.copy_into(host, array)
             arrays.append(host)
         return arrays
 
     def to_dense(self) -> np.ndarray[Any, Any]:
-        """Return a NumPy array of all entries; duplicates are added up."""
+        """Return all entries as a NumPy array; duplicates are summed."""
         entries = self.tocsr()
-        if is_narrow(self.dtype):  # SciPy adds up none of 16 bits
+        if is_narrow(self.dtype):  # SciPy cannot sum 16-bit values
             return np.asarray(entries.astype(np.float32).to_dense().astype(self.dtype))
         if entries.nnz > LONG and not is_exact(self.dtype):
-            entries = entries.without_duplicates()  # SciPy adds them up one after the other
+            entries = entries.without_duplicates()  # SciPy sums them sequentially
         return np.asarray(entries._of_scipy(entries._host_arrays()).toarray())
 
     def toarray(
@@ -514,21 +513,21 @@ class Matrix(Doubled, Methods, Displayed, LinOp):
         order: Literal["C", "F"] | None = None,
         out: np.ndarray[Any, Any] | None = None,
     ) -> np.ndarray[Any, Any]:
-        """Return the result of :meth:`to_dense`, by SciPy's name.
+        """Return the result of :meth:`to_dense`, under SciPy's name.
 
         Parameters
         ----------
         order : {"C", "F"}, optional
-            The order of the entries in memory: by rows or by columns.
+            Memory layout: row-major or column-major.
         out : array, optional
-            Takes the entries, and is returned.
+            An array that is overwritten with the entries and returned.
 
         Raises
         ------
         InvalidArgument
             If both are given.
         ShapeMismatch
-            If the shape of ``out`` is another one.
+            If ``out`` has another shape.
         """
         if out is None:
             return np.asarray(self.to_dense(), order=order)
@@ -540,15 +539,15 @@ class Matrix(Doubled, Methods, Displayed, LinOp):
     todense = toarray
 
     def tocsr(self, copy: bool = False) -> Csr:
-        """Return this matrix as a :class:`wollemi.Csr`; itself if it is one, and no copy asked."""
+        """Return this matrix as a :class:`wollemi.Csr`; itself, unless copied, if it is one."""
         return _copied(self.asformat("csr"), copy)
 
     def tocsc(self, copy: bool = False) -> Csc:
-        """Return this matrix as a :class:`wollemi.Csc`; itself if it is one, and no copy asked."""
+        """Return this matrix as a :class:`wollemi.Csc`; itself, unless copied, if it is one."""
         return _copied(self.asformat("csc"), copy)
 
     def tocoo(self, copy: bool = False) -> Coo:
-        """Return this matrix as a :class:`wollemi.Coo`; itself if it is one, and no copy asked."""
+        """Return this matrix as a :class:`wollemi.Coo`; itself, unless copied, if it is one."""
         return _copied(self.asformat("coo"), copy)
 
     def tobsr(self, blocksize: tuple[int, int] | None = None, copy: bool = False) -> Bsr:
@@ -556,7 +555,7 @@ class Matrix(Doubled, Methods, Displayed, LinOp):
         return _copied(self.asformat("bsr", blocksize=blocksize), copy)
 
     def tolil(self, copy: bool = False) -> Any:
-        """Return a ``scipy.sparse.lil_array`` on the host, of which single entries are assigned.
+        """Return a ``scipy.sparse.lil_array`` on the host, which supports entry assignments.
 
         Examples
         --------
@@ -574,25 +573,25 @@ class Matrix(Doubled, Methods, Displayed, LinOp):
         return self.asformat("dok")
 
     def todia(self, copy: bool = False) -> Any:
-        """Return a ``scipy.sparse.dia_array`` on the host: the diagonals, one after the other."""
+        """Return a ``scipy.sparse.dia_array`` on the host, which stores diagonals."""
         return self.asformat("dia")
 
-    # ---- arithmetic between matrices is done at once, not lazily
+    # ---- arithmetic between matrices is eager, not lazy
 
     def _after(self, other: LinOp) -> LinOp:
-        """Return the product with another operator; that of matrices is a matrix."""
+        """Return the product with another operator; it is a matrix if both are matrices."""
         if other._has_entries:
             return product_of_matrices(self, cast("Matrix", other))
         return super()._after(other)
 
     def _plus(self, other: LinOp, factor: float = 1.0) -> LinOp:
-        """Return this matrix plus ``factor`` times an operator; with a matrix, a matrix."""
+        """Return this matrix plus ``factor`` times an operator; of two matrices a matrix."""
         if other._has_entries:
             return sum_of_matrices(self, cast("Matrix", other), beta=factor)
         return super()._plus(other, factor)
 
     def __copy__(self) -> Self:
-        """Return a copy for :func:`copy.copy`, which would share values without a record."""
+        """Return a copy for :func:`copy.copy`; the default would share values unrecorded."""
         return self.copy()
 
     # ---- pickling: arrays and the executor's name, never handles
@@ -607,12 +606,12 @@ class Matrix(Doubled, Methods, Displayed, LinOp):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         executor = executor_by_name(state["executor"])
-        # memory that another process mapped is read-only; values are written to
+        # Memory that another process mapped is read-only, but values must be writable.
         arrays = [executor.from_host(a if a.flags.writeable else a.copy()) for a in state["arrays"]]
         made = self._from_arrays(executor, state["shape"], *arrays, **state["extra"])
         self.__dict__.update(made.__dict__)
 
 
 def _copied(matrix: M, copy: bool) -> M:
-    """Return a matrix, or a copy that shares no memory with it."""
+    """Return a matrix, or on request a copy that shares no memory with it."""
     return matrix.copy() if copy else matrix

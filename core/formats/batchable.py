@@ -1,4 +1,4 @@
-"""Constructors that make batches of arrays with leading axes."""
+"""Constructors of formats that make batches from arrays with leading axes."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from ..operator_type import OperatorType
 
 
 class Batchable(OperatorType):
-    """The class of formats that have batches: a call with leading axes makes a batch."""
+    """The metaclass of formats with batches: a call with leading axes makes a batch."""
 
     def __call__(cls, *arguments: Any, **options: Any) -> Any:
-        """Make a matrix, or a batch if the first argument has leading axes or is one."""
+        """Make a matrix, or a batch if the first argument is one or has leading axes."""
         if arguments and may_be_batch(arguments[0]):
             batches = batch_handler()
             format: str = cls.format  # type: ignore[attr-defined]
@@ -24,7 +24,7 @@ class Batchable(OperatorType):
 
 
 def may_be_batch(arg: Any) -> bool:
-    """Return whether an argument of a constructor deserves a closer look."""
+    """Return whether a constructor's argument may be a batch and needs a closer check."""
     if type(arg) is tuple:
         return len(arg) == 3
     return getattr(arg, "ndim", 0) > 2  # batches and tensors have leading axes too

@@ -1,4 +1,4 @@
-"""Block sparse rows: compressed rows of small dense blocks."""
+"""Block sparse rows: the CSR format with small dense blocks as entries."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 
 
 class Bsr(Constructed):
-    """A sparse matrix of dense blocks, for several unknowns per node.
+    """A sparse matrix of small dense blocks, for several unknowns per node.
 
     Parameters
     ----------
     arg : matrix or tuple
-        Any matrix, ``(data, indices, indptr)`` with data of shape ``(nblocks, r, c)``, or
-        ``(data, (row, col))`` of single entries; duplicates are added up.
+        Any matrix; ``(data, indices, indptr)`` with data of shape ``(nblocks, r, c)``; or
+        ``(data, (row, col))`` of scalar entries, with duplicates summed.
     shape : tuple of int, optional
-        Rows and columns, multiples of the block's.
+        Rows and columns; multiples of the block size.
     blocksize : tuple of int, optional
-        Rows and columns of a block; by default that of ``arg`` if it has one, else (2, 2) ... (4,
-        4) if one of them fits without fill, else (1, 1).
+        Rows and columns of a block. By default it is the block size of ``arg`` if it has one, else
+        the first of (2, 2) ... (4, 4) that needs no fill, else (1, 1).
     dtype, executor, copy
         As for :class:`Csr`.
 
@@ -45,7 +45,7 @@ class Bsr(Constructed):
     indices : array of int32 or int64, shape (nblocks,)
         Block columns.
     indptr : array, shape (m / r + 1,)
-        Block row ``i`` is in ``indptr[i]:indptr[i + 1]``.
+        Block row ``i`` consists of the blocks ``indptr[i]:indptr[i + 1]``.
 
     Examples
     --------
@@ -61,7 +61,7 @@ class Bsr(Constructed):
     indices: Array
     indptr: Array
 
-    #: A matrix with blocks of one entry is also a Csr, with faster products.
+    #: The same matrix as a Csr if its blocks have one entry, because Csr products are faster.
     _by_entries: Csr | None
 
     def _reset(self) -> None:
@@ -89,7 +89,7 @@ class Bsr(Constructed):
         return _from_blocks(arg, shape, place(executor, *arg), copy) if is_triple else None
 
     def _replace_entries(self, made: Csr) -> None:
-        """Become the entries of a Csr in place, in blocks of the same size where they fit."""
+        """Replace the entries by entries of a Csr in place; keep a block size that fits."""
         (m, n), (r, c) = made.shape, self.blocksize
         fits = m % r == 0 and n % c == 0
         self._replace(made.asformat("bsr", blocksize=self.blocksize if fits else (1, 1)))
@@ -123,7 +123,7 @@ class Bsr(Constructed):
         return self.T.conj()
 
     def _pattern_of_blocks(self) -> Csr:
-        """Return the blocks as entries of a matrix, with their numbers as values."""
+        """Return a matrix with one entry per block; its values are the block numbers."""
         self.executor.refuse_capture(TO_HOST)
         (m, n), (r, c) = self.shape, self.blocksize
         numbers = self.executor.xp.arange(self.data.shape[0], dtype=np.int64)
@@ -131,13 +131,13 @@ class Bsr(Constructed):
         return Csr._from_arrays(self.executor, (m // r, n // c), *arrays)
 
     def _take_blocks(self, blocks: Csr) -> None:
-        """Keep the blocks that a matrix has the numbers of, in its order."""
+        """Keep only the blocks whose numbers are the values of a matrix, in its order."""
         arrays = (self.data[blocks.data], blocks.indices, blocks.indptr)
         self._replace(self._with_arrays(self.executor, *arrays))
 
     @property
     def has_sorted_indices(self) -> bool:
-        """Whether the blocks of each row are in rising order of columns (equal ones allowed)."""
+        """Whether the block columns of each row are ascending (equal ones allowed)."""
         return self._pattern_of_blocks().has_sorted_indices
 
     @has_sorted_indices.setter
@@ -146,7 +146,7 @@ class Bsr(Constructed):
 
     @property
     def has_canonical_format(self) -> bool:
-        """Whether the blocks of each row are in rising order of columns, none of them twice."""
+        """Whether the block columns of each row are strictly ascending."""
         return self._pattern_of_blocks().has_canonical_format
 
     @has_canonical_format.setter
@@ -154,7 +154,7 @@ class Bsr(Constructed):
         validate.check_statement("has_canonical_format", value, self.has_canonical_format)
 
     def sort_indices(self) -> None:
-        """Bring the blocks of each row into rising order of columns, in place.
+        """Sort the blocks of each row by column, in place.
 
         See :meth:`Csr.sort_indices`.
         """
@@ -163,7 +163,7 @@ class Bsr(Constructed):
             self._take_blocks(blocks.sort())
 
     def sum_duplicates(self) -> None:
-        """Sort the blocks of each row and add up blocks of one position, in place.
+        """Sort the blocks of each row and sum blocks at the same position, in place.
 
         See :meth:`Csr.sum_duplicates`.
         """
@@ -172,7 +172,7 @@ class Bsr(Constructed):
             self._replace(entries.asformat("bsr", blocksize=self.blocksize))
 
     def eliminate_zeros(self) -> None:
-        """Take blocks of zeros out, in place; see :meth:`Csr.eliminate_zeros`."""
+        """Remove blocks of zeros in place; see :meth:`Csr.eliminate_zeros`."""
         self.executor.refuse_capture(MAKES)
         xp = self.executor.xp
         kept = for_zero_tests(self.executor, self.data) != 0

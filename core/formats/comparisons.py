@@ -1,7 +1,7 @@
-"""Comparisons of matrices with numbers, arrays and one another, and the larger or smaller of two.
+"""Comparisons of matrices with numbers, arrays and matrices; maximum and minimum of two.
 
-A comparison that is false of zeros has a result with few entries. One that is true of them is true
-nearly everywhere: its result is made by way of a dense array of booleans.
+If a comparison is false for zeros, its result has few entries. If it is true for zeros, the result
+is true nearly everywhere, and is built from a dense array of booleans.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ..executor import Array
     from .base import Matrix
 
-#: Positions that the dense array behind a result may have.
+#: Maximum number of positions of the dense array of a result.
 MOST_POSITIONS = 1 << 32
 
 _SYMBOLS = {
@@ -56,20 +56,20 @@ _SWAPPED = {
 
 
 def compare(matrix: Matrix, other: Any, name: str) -> Any:
-    """Return a comparison of the entries, by NumPy's name of it.
+    """Return an entry-wise comparison, given by its NumPy name.
 
     Returns
     -------
     Csr of bool, array of bool, bool or NotImplemented
-        A matrix for a number or a matrix, a dense array for a dense array. ``==`` and ``!=``
-        of matrices of different shapes are one boolean.
+        A matrix for a number or a matrix, a dense array for a dense array. For matrices of
+        different shapes ``==`` and ``!=`` return a single boolean.
 
     Raises
     ------
     ShapeMismatch
-        If the order of matrices of different shapes is asked for.
+        If an order comparison gets matrices of different shapes.
     UnsupportedOperation
-        If the result would be true of more positions than a dense array of booleans holds.
+        If the result would be true at more positions than a dense array of booleans may have.
     """
     matrix.executor.refuse_capture(MAKES)
     operand = as_operand(matrix, other)
@@ -95,7 +95,7 @@ def compare(matrix: Matrix, other: Any, name: str) -> Any:
 
 
 def dense(matrix: Matrix) -> Array:
-    """Return all entries as a native dense array; entries of one position are added up."""
+    """Return all entries as a dense native array; duplicates are summed."""
     return matrix.asformat("dense").data
 
 
@@ -114,7 +114,7 @@ def _with_number(matrix: Matrix, number: Any, name: str) -> Csr:
 
 
 def _answers(csr: Csr, number: Any, name: str) -> Array:
-    """Return the comparison of each value with a number, which is rounded to the dtype."""
+    """Return the comparison of each value with a number, rounded to the dtype of the matrix."""
     values = not_flushed(csr.executor, csr.data)
     return getattr(csr.executor.xp, name)(values, number_beside(number, values, csr.data))
 
@@ -129,7 +129,7 @@ def _with_matrix(left: Matrix, right: Matrix, name: str) -> Csr:
     a, b = (canonical_rows(side) for side in (left, right))
     if is_exact(joint) and not same_pattern(a, b):
         joint = _kernels_dtype(joint, a, b)
-    # With one pattern, nearly all values are often different: then no entry needs to move.
+    # With a common pattern nearly all values often differ: then no entry needs to move.
     if joint not in COMPUTED or (name == "not_equal" and a._pattern is b._pattern):
         pair = paired(left, right)
         return known_canonical(marked(pair.pattern, function(*_for_functions(pair))))
@@ -141,12 +141,12 @@ def _with_matrix(left: Matrix, right: Matrix, name: str) -> Csr:
 
 
 def _for_functions(pair: Paired) -> list[Array]:
-    """Return the values of both matrices in dtypes in which functions of arrays compare them."""
+    """Return the values of both matrices in dtypes that array functions compare correctly."""
     return [not_flushed(pair.pattern.executor, values) for values in (pair.first, pair.second)]
 
 
 def _kernels_dtype(joint: np.dtype[Any], *matrices: Csr) -> np.dtype[Any]:
-    """Return the dtype in which kernels compare entries: double if it holds all integers."""
+    """Return the dtype in which kernels compare entries: float64 if it holds all integers."""
     if not is_exact(joint):
         return joint
     bound = max(largest(csr.executor, csr.data) for csr in matrices)
@@ -159,7 +159,7 @@ def _computed_joint(*matrices: Matrix) -> np.dtype[Any]:
 
 
 def _filled(csr: Csr, count: Any, fill: Any, *arguments: Any) -> Csr:
-    """Return the matrix of ones that two operations on rows count and list the columns of."""
+    """Return the matrix of ones whose columns two row operations count and list."""
     made = counted(csr, csr.shape[0], count, fill, *arguments)
     indices = csr.executor.allocate((made.entries,), made.indptr.dtype)
     csr.executor.run(fill, *made.arguments, made.indptr, indices)
@@ -168,7 +168,7 @@ def _filled(csr: Csr, count: Any, fill: Any, *arguments: Any) -> Csr:
 
 
 def _complement(csr: Csr, answers: Array, name: str) -> Csr:
-    """Return True at all positions without an entry, and the ``answers`` at entries."""
+    """Return True at all positions without an entry, and ``answers`` at the entries."""
     m, n = csr.shape
     if m * n > MOST_POSITIONS:
         raise UnsupportedOperation(
@@ -180,7 +180,7 @@ def _complement(csr: Csr, answers: Array, name: str) -> Csr:
 
 
 def _scattered(csr: Csr, values: Array, elsewhere: Any) -> Array:
-    """Return a dense array of values at the entries, and of one value at all other positions."""
+    """Return a dense array with values at the entries and one value everywhere else."""
     xp = csr.executor.xp
     made = xp.full(csr.shape, elsewhere, values.dtype)
     made[row_numbers(csr), csr.indices] = values
@@ -243,13 +243,13 @@ def _extreme_of_number(matrix: Matrix, number: Any, name: str) -> Csr:
 
 
 def _as_held(values: Array) -> Array:
-    """Return computed values in a dtype that matrices hold."""
+    """Return computed values in a dtype that matrices can store."""
     dtype = held_dtype(values.dtype)
     return values if values.dtype == dtype else values.astype(dtype)
 
 
 def _narrowed(made: Csr, *given: Matrix) -> Csr:
-    """Return a result in the 16-bit dtype that all operands have, if they have one."""
+    """Return a result in the 16-bit dtype of all operands, if they have the same one."""
     dtype = given[0].dtype
     narrow = is_narrow(dtype) and all(matrix.dtype == dtype for matrix in given)
     return made.astype(dtype) if narrow else made
@@ -263,7 +263,7 @@ def plus_array(matrix: Matrix, other: Any) -> Array | None:
 def minus_array(matrix: Matrix, other: Any, *, of_matrix: bool) -> Array | None:
     """Return the dense matrix minus an array, or None if ``other`` is a number.
 
-    With ``of_matrix`` it is the array minus the matrix.
+    Without ``of_matrix`` the result is the array minus the matrix.
     """
     return _with_array(matrix, other, (lambda a, b: b - a) if of_matrix else operator.sub)
 
@@ -278,5 +278,5 @@ def _with_array(
 
 
 def swapped(name: str) -> str:
-    """Return the comparison that holds of the operands in the other order."""
+    """Return the comparison that is equivalent after swapping the operands."""
     return _SWAPPED.get(name, name)

@@ -1,4 +1,4 @@
-"""Matrices by compressed rows, and the plans of products with them."""
+"""Matrices of compressed sparse rows, and the plans of their products."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ if TYPE_CHECKING:
     from .planned import PlannedMatrix
 
 _STATISTICS: Key[RowStatistics] = Key("statistics")
-#: Plans for products with vectors that were asked for by name: their state may hold values.
+#: Key of plans for vectors that were requested by name; their state may contain values.
 _PLAN: Key[Plan] = Key("plan")
 
 
 class CompressedRows(Matrix):
-    """A matrix by compressed rows: its arrays, and the data stored with it for products."""
+    """A matrix of compressed sparse rows, with the data that products store with it."""
 
     arrays = ("data", "indices", "indptr")
 
     indices: Array
     indptr: Array
 
-    #: Whether products keep no copies of the entries: see :meth:`lean`.
+    #: Whether products keep no copies of the entries; see :meth:`lean`.
     _lean: bool = False
-    #: The plan of products with vectors; native code reads it here.
+    #: The plan of products with vectors; native code reads this attribute.
     _plan: Plan | None
-    #: The data derived from the pattern; matrices of the same pattern and other values share it.
+    #: Data derived from the pattern; all matrices with the pattern share them.
     _pattern: PatternStore
-    #: The data derived from the values, which follows them.
+    #: Data derived from the values; they are updated with the values.
     _copies: ValueStore
 
     def _reset(self) -> None:
@@ -66,7 +66,7 @@ class CompressedRows(Matrix):
         self._copies.update_values(self)
 
     def _twin(self) -> Self:
-        # The plan and the copies are brought up to date through this matrix, not twice.
+        # The twin shares plan and copies, so that they are updated once, not twice.
         twin = self._from_arrays(self.executor, self.shape, *self._native_arrays(), **self._extra())
         if self._sharers is None:
             self._sharers = WeakIdentitySet[Matrix]((self,))
@@ -76,14 +76,14 @@ class CompressedRows(Matrix):
 
     @property
     def plan(self) -> Plan:
-        """The algorithm chosen for products with vectors, and the reason; made on first use."""
+        """The chosen algorithm for products with vectors, and the reason; made at first use."""
         if self._plan is None:
             self._plan = self._planned("spmv", 1, "auto", name_of(self.dtype))
         return self._plan
 
     def _planned(self, product: str, columns: int, kernel: str, dtype: str) -> Plan:
         if product == "spmv":
-            value_dtype(self.dtype)  # raises for 16 bits: no product with a vector computes in them
+            value_dtype(self.dtype)  # raises for 16 bits: spmv cannot compute in them
         made: Plan = self.executor.run(operations.csr_plan, self, product, columns, kernel, dtype)
         return made
 
@@ -94,28 +94,29 @@ class CompressedRows(Matrix):
         kernel: str = "auto",
         dtype: DTypeLike | None = None,
     ) -> Plan:
-        """Return the algorithm chosen for a product, and the reason; made on first use, then kept.
+        """Return the algorithm chosen for a product, with the reason; made at first use and kept.
 
         Parameters
         ----------
         product : {"spmv", "spmm", "sddmm", "fusedmm"}
             The product.
         columns : int
-            Of the dense operand: of ``B`` for spmm, of ``C`` for sddmm and fusedmm. A plan for
-            spmv is for one vector.
+            Columns of the dense operand: of ``B`` for spmm, of ``C`` for sddmm and fusedmm. A plan
+            for spmv assumes one vector.
         kernel : str
             The name of an algorithm, or ``"auto"`` for the rule's choice.
         dtype : dtype, optional
-            Of values and dense operands together; that of the matrix by default.
+            The dtype of the values and the dense operands; by default, the dtype of the matrix.
 
         Raises
         ------
         InvalidArgument
-            If the executor has no algorithm of that name; the message lists the available ones. If
-            the algorithm cannot run for this matrix. If ``columns`` is no number of columns.
+            If the executor has no algorithm of that name (the message lists the available ones), if
+            the algorithm cannot run for this matrix, or if ``columns`` is not a valid number of
+            columns.
         UnsupportedOperation
-            For a :class:`StoredCsr` and another product than spmv, or another dtype: a Csr computes
-            these.
+            If the matrix is a :class:`StoredCsr` and the product is not spmv, or the dtype is
+            another one; a Csr supports these.
 
         Examples
         --------
@@ -125,7 +126,7 @@ class CompressedRows(Matrix):
         ('entries', 'asked for')
         """
         self._require_plans(product, dtype)
-        if isinstance(dtype, np.dtype):  # the dtype of an array; its plan mostly exists
+        if isinstance(dtype, np.dtype):  # the dtype of an array; the plan usually exists
             known = self._pattern.plans.get((product, columns, kernel, name_of(dtype)))
             if known is not None:
                 return known
@@ -147,7 +148,7 @@ class CompressedRows(Matrix):
         return found
 
     def _require_plans(self, product: str, dtype: DTypeLike | None) -> None:
-        """Fail where there are no plans for a product in a dtype; a Csr has all."""
+        """Raise an error if a product in a dtype has no plans; a Csr supports all of them."""
 
     def _plan_for_vectors(self, kernel: str) -> Plan:
         if kernel == "auto":
@@ -160,12 +161,12 @@ class CompressedRows(Matrix):
     def with_kernel(self, kernel: str) -> Self:
         """Return this matrix with another algorithm for products with vectors.
 
-        It shares the arrays of this matrix, and follows its values.
+        The result shares the arrays of this matrix, and its updates of values.
 
         Parameters
         ----------
         kernel : str
-            The name of an algorithm, as of ``A.plan_for("spmv", kernel=...)``.
+            Name of an algorithm, as in ``A.plan_for("spmv", kernel=...)``.
 
         Raises
         ------
@@ -189,21 +190,21 @@ class CompressedRows(Matrix):
 
     @property
     def is_lean(self) -> bool:
-        """Whether products keep no copies of the entries: see :meth:`lean`."""
+        """Whether products keep no copies of the entries; see :meth:`lean`."""
         return self._lean
 
     def lean(self) -> Self:
-        """Return this matrix without copies of its entries: products read its arrays alone.
+        """Return this matrix without copies of its entries: products read only its arrays.
 
-        It shares the arrays of this matrix, and follows its values. By default a product keeps the
-        entries again, in the order in which it is fastest, where that is expected to be 1.2 times
-        as fast: up to 1.8 times the memory of the matrix. Without them products with unequal rows,
-        or with stencils on GPUs, take longer. A kernel that is asked for by name keeps the copies
-        that it needs.
+        The result shares the arrays of this matrix, and its updates of values. By default a product
+        stores a second copy of the entries in the order in which it is fastest, if that is expected
+        to be 1.2 times as fast; the copy takes up to 1.8 times the memory of the matrix. Without
+        such copies, products with unequal rows, or with stencils on GPUs, take longer. A kernel
+        that is requested by name still keeps the copies that it needs.
 
         See Also
         --------
-        plan_nbytes : The memory that is kept.
+        plan_nbytes : The memory that plans take.
 
         Examples
         --------
@@ -217,11 +218,12 @@ class CompressedRows(Matrix):
         return self._share_values(self._from_arrays(self.executor, self.shape, *arrays, **extra))
 
     def plan_only(self) -> PlannedMatrix:
-        """Return this matrix without its arrays: the plan of products with vectors alone.
+        """Return this matrix without its arrays: only the plan of products with vectors remains.
 
-        Where the plan holds the entries again, the arrays are needed for no product with vectors.
-        The result takes the memory of the plan; that of the arrays is free when this matrix is.
-        It follows the values of this matrix as long as that lives, and keeps them afterwards.
+        If the plan contains a copy of the entries, products with vectors do not need the arrays.
+        The result takes the memory of the plan; the memory of the arrays is freed with this matrix.
+        The result follows updates of this matrix's values as long as this matrix exists, and keeps
+        the last ones afterwards.
 
         Returns
         -------
@@ -232,12 +234,12 @@ class CompressedRows(Matrix):
         Raises
         ------
         UnsupportedOperation
-            If the algorithm of :attr:`plan` reads the arrays. The message names it, and the
-            algorithms that do not: :meth:`with_kernel` chooses one.
+            If the algorithm of :attr:`plan` reads the arrays. The message names that algorithm, and
+            the algorithms that do not read them; :meth:`with_kernel` selects one.
 
         See Also
         --------
-        lean : The opposite: the arrays alone, and no copies of them in plans.
+        lean : The opposite: only the arrays, without copies of them in plans.
 
         Examples
         --------
@@ -253,7 +255,7 @@ class CompressedRows(Matrix):
     def plan_nbytes(self) -> int:
         """Bytes stored in addition to the arrays: packed copies, tables, rows of the transpose.
 
-        Data shared by several matrices of one pattern count for each of them.
+        Data that several matrices of a pattern share count for each of these matrices.
         """
         things = [self._plan, self._pattern, self._copies]
         kept = [thing for thing in things if thing is not None]
@@ -261,14 +263,14 @@ class CompressedRows(Matrix):
 
     @property
     def row_statistics(self) -> RowStatistics:
-        """How long the rows are."""
+        """Statistics of the row lengths."""
         return self._pattern.get(
             _STATISTICS, lambda: row_statistics(self.executor, self.indptr, self.shape[1])
         )
 
     @property
     def storage_dtype(self) -> np.dtype[Any]:
-        """The dtype that the values are stored in; products are computed in :attr:`dtype`."""
+        """The dtype in which the values are stored; products are computed in :attr:`dtype`."""
         return np.dtype(self.data.dtype)
 
     def __matmul__(self, other: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The constructor that formats share: a matrix of any kind, or the arrays of the format."""
+"""The constructor that formats share: it accepts any matrix, or arrays of the format."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Constructed(Matrix):
-    """A format that is made of any matrix, or of its own arrays."""
+    """A format that can be constructed from any matrix, or from its own arrays."""
 
     def __init__(
         self,
@@ -29,7 +29,7 @@ class Constructed(Matrix):
     def _construct(
         self, arg: Any, shape: Any, dtype: Any, executor: Any, copy: bool | None, **options: Any
     ) -> None:
-        """Become the matrix of a constructor's arguments; the format has the options."""
+        """Initialize from the arguments of a constructor; options belong to the format."""
         arg = validate.as_numbers(arg, dtype)
         made = self._of_arrays(arg, shape, executor, copy is not False)
         if made is None:
@@ -40,5 +40,5 @@ class Constructed(Matrix):
 
     @staticmethod
     def _of_arrays(arg: Any, shape: Any, executor: Any, copy: bool) -> Matrix | None:
-        """Return the matrix of arrays of this format, checked; None of another argument."""
+        """Return a matrix of checked arrays in this format; None for other arguments."""
         return None

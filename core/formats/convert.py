@@ -1,7 +1,7 @@
-"""Conversions between formats: everything can become CSR, and CSR can become everything.
+"""Conversions between formats: each format can be converted to CSR, and CSR to each format.
 
-Native kernels do the two that move every entry (COO to CSR and the transpose); the rest is array
-arithmetic in the executor's own namespace.
+Native kernels do the two conversions that move every entry (COO to CSR, and the transpose). The
+others use array functions of the executor.
 """
 
 from __future__ import annotations
@@ -37,16 +37,17 @@ from .stored import StoredCsr, widened
 if TYPE_CHECKING:
     from ..executor import Array
 
-#: The entry points of formats of other packages.
+#: The entry-point group in which other packages declare formats.
 ENTRY_POINT_GROUP = "wollemi.formats"
 
-#: Bytes below which the available memory is not queried, since a query takes 50 microseconds.
+#: Size in bytes below which a conversion does not query the available memory; a query takes 50
+#: microseconds.
 _WORTH_ASKING = 1 << 28
 
-#: Arrays of a number for each row that a conversion holds at the same time.
+#: Number of per-row arrays that a conversion holds at the same time.
 _AT_ONCE = 4
 
-#: Every format by its name.
+#: All formats by name.
 FORMATS: dict[str, type[Matrix]] = {
     cls.format: cls for cls in (Csr, Csc, Coo, Ell, Sellp, Hybrid, Bsr, Dense, Diagonal, StoredCsr)
 }
@@ -54,11 +55,13 @@ FORMATS: dict[str, type[Matrix]] = {
 _TO_CSR: dict[str, Callable[[Any], Csr]] = {}
 _FROM_CSR: dict[str, Callable[..., Matrix]] = {}
 
-#: Conversions that need no rows, by both formats: there may be far more rows than entries.
+#: Direct conversions by the names of both formats. They avoid arrays of row pointers, because there
+#: may be far more rows than entries.
 _DIRECTLY: dict[tuple[str, str], Callable[[Any], Matrix]] = {}
 
 
-#: Formats of other libraries: arrays of the host. A registered format of such a name comes first.
+#: Formats of other libraries, as host arrays. A registered format of the same name takes
+#: precedence.
 HOST_FORMATS: dict[str, Callable[[Matrix], Any]] = {
     "array": lambda matrix: matrix.to_dense(),
     "dia": lambda matrix: matrix.to_scipy().todia(),
@@ -68,12 +71,12 @@ HOST_FORMATS: dict[str, Callable[[Matrix], Any]] = {
 
 
 def convert(matrix: Matrix, format: str, **options: Any) -> Matrix:
-    """Return ``matrix`` in another format; itself if it is in it already and has the options.
+    """Return ``matrix`` in another format; itself if it has the format and the options.
 
     Raises
     ------
     InvalidArgument
-        If there is no such format, or the format has no such option.
+        If the format does not exist, or if it has no such option.
     """
     asked = {name: value for name, value in options.items() if value is not None}
     if matrix.format == format and all(
@@ -108,9 +111,9 @@ def convert(matrix: Matrix, format: str, **options: Any) -> Matrix:
 
 
 def require_memory(matrix: Matrix, format: str) -> None:
-    """Raise OutOfDeviceMemory if the host has no memory for arrays that grow with the shape alone.
+    """Raise OutOfDeviceMemory if host memory cannot hold the arrays that the shape requires.
 
-    A GPU says so itself when it is asked for it.
+    A GPU reports this itself when memory is allocated.
     """
     rows, columns = matrix.shape
     if format == "dense":
@@ -129,12 +132,12 @@ def require_memory(matrix: Matrix, format: str) -> None:
 
 
 def load_format(name: str) -> None:
-    """Import the package that declares a format of that name by an entry point, if there is one.
+    """Import the package that declares a format of that name by an entry point, if any.
 
     Raises
     ------
     InvalidArgument
-        If it cannot be imported, or registers no such format.
+        If the package cannot be imported, or does not register the format.
     """
     for point in entry_points(group=ENTRY_POINT_GROUP):
         if point.name != name or name in FORMATS:
@@ -158,25 +161,25 @@ def register_format(
     to_csr: Callable[[Any], Csr],
     from_csr: Callable[..., Matrix] | None = None,
 ) -> None:
-    """Make a format known: to ``asformat``, to conversions, and to files.
+    """Register a format for ``asformat``, conversions and files.
 
     Parameters
     ----------
     cls : type
         The class; ``cls.format`` is its name.
     to_csr : callable
-        Takes a matrix of the format and returns it as a :class:`wollemi.Csr` on the same executor.
+        Converts a matrix of the format to a :class:`wollemi.Csr` on the same executor.
     from_csr : callable, optional
-        Takes a :class:`wollemi.Csr`, which may have unsorted rows and duplicates, and the options
-        of the format by name; without it nothing is converted to the format.
+        Converts a :class:`wollemi.Csr`, which may have unsorted rows and duplicates; it gets
+        options of the format by name. Without it there are no conversions to the format.
 
     Raises
     ------
     InvalidArgument
-        If there is another format of that name.
+        If another format has that name.
     """
     taken = FORMATS.setdefault(cls.format, cls)
-    if taken is not cls and _place(taken) != _place(cls):  # a cell of a notebook may run again
+    if taken is not cls and _place(taken) != _place(cls):  # a notebook cell may run again
         raise InvalidArgument(
             f"there is a format {cls.format!r} already, {taken.__module__}.{taken.__qualname__}; "
             "choose another name"
@@ -214,7 +217,7 @@ def _csc_to_coo(matrix: Csc) -> Coo:
 
 
 def columns_of(matrix: Coo) -> Csc:
-    """Return coordinates by compressed columns, each entry by itself and in the order it has."""
+    """Return coordinates as compressed columns; duplicates and their order are kept."""
     turned = Coo._from_arrays(
         matrix.executor, matrix.shape[::-1], matrix.data, matrix.col, matrix.row
     )
@@ -222,11 +225,12 @@ def columns_of(matrix: Coo) -> Csc:
 
 
 def rows_of(matrix: Coo) -> Csr:
-    """Return coordinates by compressed rows, each entry by itself and in the order it has."""
+    """Return coordinates as compressed rows; duplicates and their order are kept."""
     executor, entries = matrix.executor, matrix
     executor.refuse_capture(MAKES)
     if matrix.dtype not in COMPUTED:
-        # kernels move no other values: their positions go in their stead, exact in float64
+        # Kernels move only values of their dtypes; move positions instead, which float64 holds
+        # exactly.
         places = executor.xp.arange(matrix.nnz, dtype=np.float64)
         entries = Coo._from_arrays(executor, matrix.shape, places, matrix.row, matrix.col)
     indptr, indices, data = executor.run(structure.coo_to_csr, entries)
@@ -236,7 +240,7 @@ def rows_of(matrix: Coo) -> Csr:
 
 
 def _padded_to_csr(matrix: Any, rows: Any, data: Any, indices: Any) -> Csr:
-    """Drop padding, entries being in the order in which rows list them."""
+    """Remove the padding; the entries are in the order in which ``rows`` lists them."""
     keep = indices >= 0
     coo = Coo._from_arrays(
         matrix.executor, matrix.shape, data[keep], rows[keep].astype(indices.dtype), indices[keep]
@@ -282,7 +286,7 @@ def _bsr_to_csr(matrix: Bsr) -> Csr:
     counts = pointers[1:] - pointers[:-1]
     block_row = xp.searchsorted(pointers[1:], blocks, side="right")
     first = pointers[block_row]
-    begin = first * (r * c) + (blocks - first) * c  # of the first row of each block
+    begin = first * (r * c) + (blocks - first) * c  # start of the first row of each block
     step = counts[block_row] * c
     to = begin[:, None, None] + xp.arange(r)[None, :, None] * step[:, None, None]
     to = (to + xp.arange(c)[None, None, :]).reshape(-1)
@@ -347,7 +351,7 @@ def _csr_to_coo(matrix: Csr) -> Coo:
 
 
 def _place_in_row(matrix: Csr) -> tuple[Any, Any]:
-    """Return the row of each entry and its number within the row."""
+    """Return the row of each entry, and its number within the row."""
     rows = _row_of_entry(matrix)
     return rows, matrix.executor.xp.arange(matrix.nnz) - matrix.indptr[rows]
 
@@ -382,7 +386,8 @@ def _csr_to_sellp(matrix: Csr, slice_size: int = SLICE_SIZE, window: int = WINDO
     slices = -(-m // slice_size)
     dtype = matrix.index_dtype
     lengths = xp.diff(matrix.indptr)
-    # rows by window, then falling length; stable, so equal rows keep their order
+    # Sort rows by window, then by descending length. The sort is stable: equal rows keep their
+    # order.
     key = xp.arange(m) // (slice_size * window) * (int(lengths.max()) + 1 if m else 1)
     permutation = xp.argsort(key - lengths + (lengths.max() if m else 0), kind="stable")
     padded = xp.zeros(slices * slice_size, lengths.dtype)
@@ -446,7 +451,7 @@ def _csr_to_bsr(matrix: Csr, blocksize: tuple[int, int] | None = None) -> Bsr:
     executor.run(scan.pointers, lengths, indptr)
     indices = executor.allocate((count,), matrix.index_dtype)
     values, computes = matrix.data, matrix.dtype in COMPUTED
-    if not computes:  # kernels move no other values: positions do, from 1 on, exact in float64
+    if not computes:  # move positions, counted from 1, instead
         values = executor.xp.arange(1, matrix.nnz + 1, dtype=np.float64)
     data = executor.allocate((count * r * c,), values.dtype)
     executor.run(
@@ -460,7 +465,7 @@ def _csr_to_bsr(matrix: Csr, blocksize: tuple[int, int] | None = None) -> Bsr:
 
 
 def _blocks_of(matrix: Csr, height: int, width: int) -> tuple[Array, int]:
-    """Return how many blocks each block row of a sorted matrix has, and all have."""
+    """Return the number of blocks in each block row of a sorted matrix, and in total."""
     executor = matrix.executor
     lengths = executor.allocate((matrix.shape[0] // height,), matrix.index_dtype)
     total = executor.allocate((1,), np.int64)
@@ -472,7 +477,7 @@ def _blocks_of(matrix: Csr, height: int, width: int) -> tuple[Array, int]:
 
 
 def _fitting_blocksize(matrix: Csr) -> tuple[int, int]:
-    """Return the largest square block up to 4 x 4 that the pattern fills without a gap."""
+    """Return the largest square block size up to 4 x 4 that needs no fill."""
     m, n = matrix.shape
     matrix = matrix.sort()
     for size in (4, 3, 2):
@@ -484,7 +489,7 @@ def _fitting_blocksize(matrix: Csr) -> tuple[int, int]:
 
 
 def _csr_to_dense(matrix: Csr) -> Dense:
-    matrix = matrix.without_duplicates()  # so that every position is assigned once
+    matrix = matrix.without_duplicates()  # each position is then assigned once
     data = matrix.executor.xp.zeros(matrix.shape, matrix.dtype)
     data[_row_of_entry(matrix), matrix.indices] = matrix.data
     return Dense._from_arrays(matrix.executor, matrix.shape, data)
@@ -514,7 +519,7 @@ _FROM_CSR.update(
 
 
 def _in_format(matrix: Matrix, format: str, **options: Any) -> Any:
-    """Return a matrix in a format, or as an array of SciPy or NumPy on the host."""
+    """Return a matrix in a format, or as a SciPy or NumPy array on the host."""
     if matrix.format == format and not options:
         return matrix
     if format in HOST_FORMATS and format not in _FROM_CSR and not options:

@@ -1,4 +1,4 @@
-"""Coordinates: the format that matrices are written down in."""
+"""The coordinate format, in which users usually write matrices."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Coo(Constructed):
-    """A sparse matrix by coordinates, kept sorted by row.
+    """A sparse matrix in the coordinate format, sorted by row.
 
     Parameters
     ----------
@@ -36,15 +36,16 @@ class Coo(Constructed):
     shape, dtype, executor
         As for :class:`Csr`.
     copy : bool, optional
-        As for :class:`Csr`: coordinates of the host are used in place where rows rise.
+        As for :class:`Csr`: host coordinates are used in place if their rows are ascending.
 
     Attributes
     ----------
     data : array, shape (nnz,)
-        Values; entries of one position stay apart and add up in products. Other formats that a Coo
-        becomes hold their sum. Booleans hold each position once, since their sum is "or".
+        Values. Duplicates are stored separately and add up in products; conversions to other
+        formats sum them. Boolean matrices store each position once, because the sum of booleans is
+        "or".
     row, col : arrays of int32 or int64, shape (nnz,)
-        Where they are. Rows rise; within a row the order given is kept.
+        Positions of the entries. Rows are ascending; within a row, the given order is kept.
 
     Examples
     --------
@@ -67,7 +68,7 @@ class Coo(Constructed):
         data, (row, col) = arg
         return _from_coordinates(data, row, col, shape, place(executor, data, row, col), copy)
 
-    #: The data derived from the pattern: the beginnings of rows.
+    #: Data derived from the pattern: the row pointers.
     _pattern: PatternStore
 
     def _reset(self) -> None:
@@ -90,12 +91,12 @@ class Coo(Constructed):
 
     @property
     def coords(self) -> tuple[Array, Array]:
-        """The rows and the columns of the entries, by SciPy's name."""
+        """The rows and the columns of the entries, under SciPy's name."""
         return (self.row, self.col)
 
     @property
     def has_canonical_format(self) -> bool:
-        """Whether the entries are in rising order of rows and columns, none of them twice."""
+        """Whether the entries are sorted by row and column without duplicates."""
         self.executor.refuse_capture(TO_HOST)
         row, col = self.row, self.col
         rises = (row[1:] > row[:-1]) | ((row[1:] == row[:-1]) & (col[1:] > col[:-1]))
@@ -106,7 +107,7 @@ class Coo(Constructed):
         validate.check_statement("has_canonical_format", value, self.has_canonical_format)
 
     def sum_duplicates(self) -> None:
-        """Sort the columns of each row and add up entries of one position, in place.
+        """Sort the columns of each row and sum duplicates, in place.
 
         See :meth:`Csr.sum_duplicates`.
         """
@@ -117,7 +118,7 @@ class Coo(Constructed):
             self._replace(self._with_arrays(self.executor, *made._native_arrays()))
 
     def eliminate_zeros(self) -> None:
-        """Take stored zeros out, in place; see :meth:`Csr.eliminate_zeros`."""
+        """Remove stored zeros in place; see :meth:`Csr.eliminate_zeros`."""
         self.executor.refuse_capture(MAKES)
         kept = for_zero_tests(self.executor, self.data) != 0
         if not bool(self.executor.xp.all(kept)):
@@ -150,10 +151,10 @@ def _from_coordinates(
 
 
 def in_any_order(arg: Any, shape: Any, executor: Executor | str | None) -> Coo | None:
-    """Return coordinates for a conversion, which orders and copies the entries itself.
+    """Return coordinates for a conversion, which sorts and copies the entries itself.
 
-    Rows need not rise, and the arrays may be the caller's: this matrix is not for products. Other
-    arguments than ``(data, (row, col))`` or a COO matrix of SciPy give None.
+    Rows need not be ascending, and the arrays may be the caller's: the matrix is not meant for
+    products. Arguments other than ``(data, (row, col))`` or a COO matrix of SciPy give None.
     """
     if is_coordinates(arg):
         data, (row, col) = arg
@@ -175,7 +176,7 @@ def in_any_order(arg: Any, shape: Any, executor: Executor | str | None) -> Coo |
 
 
 def _checked(data: Any, row: Any, col: Any, shape: Any) -> tuple[tuple[int, int], Any]:
-    """Return the shape, and values, rows and columns on the host; booleans have no duplicates."""
+    """Return the shape, and host values, rows and columns; boolean duplicates are merged."""
     values = validate.values(to_host(data))
     if shape is None:
         rows, columns = (

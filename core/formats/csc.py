@@ -1,4 +1,4 @@
-"""Compressed sparse columns, also the format of the transpose of a Csr."""
+"""Compressed sparse columns, which is also the format of the transpose of a Csr."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ if TYPE_CHECKING:
 
 
 class Csc(Constructed):
-    """A sparse matrix by compressed columns.
+    """A sparse matrix in the compressed sparse column format.
 
     Parameters
     ----------
     arg : matrix or tuple
-        Any matrix, the triple ``(data, indices, indptr)`` with row indices and column pointers, or
-        ``(data, (row, col))``; duplicates are added up.
+        Any matrix; the triple ``(data, indices, indptr)`` with row indices and column pointers; or
+        ``(data, (row, col))``, with duplicates summed.
     shape, dtype, executor, copy
         As for :class:`Csr`.
 
     Notes
     -----
-    Products with vectors run on rows: they are computed with :attr:`by_rows`, a copy that is made
-    when first needed and kept. On CPUs the first products that users ask for are computed by
-    columns instead, until the copy pays; their last bits may be others. Who wants equal bits from
-    the first product on asks for :attr:`by_rows` before.
+    Products with vectors use :attr:`by_rows`, a CSR copy that is made when it is first needed, and
+    kept. On CPUs the first products that users request use the columns instead, until the copy
+    pays; they may round differently. To get bitwise equal results from the first product on, access
+    :attr:`by_rows` before it.
 
     Examples
     --------
@@ -54,10 +54,10 @@ class Csc(Constructed):
         return compressed_of(Csc, arg, shape, executor, copy, rows_first=False)
 
     _by_rows: tuple[Csr, Array] | None
-    #: The matrix that this is the transpose of, if it was made as ``A.T``: the rows are stored with
-    #: it.
+    #: The matrix of which this is the transpose, if it was made as ``A.T``; the CSR copy is stored
+    #: with that matrix.
     _transpose_of: Csr | None
-    #: The transpose that was returned before.
+    #: The transpose that an earlier access returned.
     _transposed: Csr | None
 
     def _reset(self) -> None:
@@ -75,14 +75,14 @@ class Csc(Constructed):
 
     @property
     def by_rows(self) -> Csr:
-        """The same matrix as a Csr, made when first needed."""
+        """The same matrix as a Csr, made when it is first needed."""
         source = self._transpose_of
         if source is not None and source.indices is self.indices and source.data is self.data:
             return rows_of_transpose(source, self.data)[0]
         return self._rows_and_order()[0]
 
     def _new_rows(self) -> Csr:
-        """Return the same matrix as a Csr that shares no memory with another, nor is stored."""
+        """Return the same matrix as a Csr that is neither stored nor shares memory."""
         source = self._transpose_of
         if self._by_rows is not None or (
             source is not None
@@ -117,7 +117,7 @@ class Csc(Constructed):
             self.executor.run(operations.csr_spmv_transposed, columns, x, y, alpha, beta)
 
     def _columns(self) -> Csr:
-        """Return the transpose as a new object: changing it in place changes no other matrix."""
+        """Return the transpose as a new object: in-place changes affect no other matrix."""
         source = self._transpose_of
         known = source if source is not None and source.indices is self.indices else None
         made = Csr._from_arrays(
@@ -133,20 +133,20 @@ class Csc(Constructed):
         """The transpose, which shares this matrix's arrays."""
         known = self._transposed
         if known is None or known.data is not self.data or known.indices is not self.indices:
-            known = self._transposed = self._share_values(self._columns())  # its plan is made once
+            known = self._transposed = self._share_values(self._columns())  # made once
         return known
 
     @property
     def H(self) -> Csr:
-        """The conjugate transpose; shares this matrix's arrays if they are real."""
+        """The conjugate transpose; it shares this matrix's arrays if they are real."""
         return self.T.conj() if is_complex(self.dtype) else self.T
 
     def solve_triangular(
         self, b: Any, *, lower: bool = True, unit: bool = False, trans: str = "N"
     ) -> Any:
-        """Solve with a triangle of this matrix: see :meth:`Csr.solve_triangular`.
+        """Solve with a triangle of this matrix; see :meth:`Csr.solve_triangular`.
 
-        It is the other triangle of :attr:`T`, transposed; its cached properties are stored there.
+        It is the transpose of the other triangle of :attr:`T`, which stores the analysis.
         """
         rows = self.T
         if trans == "H" and is_complex(self.dtype):
@@ -155,7 +155,7 @@ class Csc(Constructed):
         return rows.solve_triangular(b, lower=not lower, unit=unit, trans=turned)
 
     def sum_duplicates(self) -> None:
-        """Sort the rows of each column and add up entries of one position, in place.
+        """Sort the rows of each column and sum duplicates, in place.
 
         See :meth:`Csr.sum_duplicates`.
         """
@@ -165,13 +165,13 @@ class Csc(Constructed):
             self._replace(self._with_arrays(self.executor, *summed._native_arrays()))
 
     def sort_indices(self) -> None:
-        """Bring the rows of each column into rising order: see :meth:`Csr.sort_indices`."""
+        """Sort the rows of each column, in place; see :meth:`Csr.sort_indices`."""
         columns = self.T
         if not columns.has_sorted_indices:
             self._replace(self._with_arrays(self.executor, *columns.sort()._native_arrays()))
 
     def eliminate_zeros(self) -> None:
-        """Take the entries that are 0 out of the pattern; see :meth:`Csr.eliminate_zeros`."""
+        """Remove stored zeros from the pattern, in place; see :meth:`Csr.eliminate_zeros`."""
         columns = self._columns()
         columns.eliminate_zeros()
         if columns.nnz != self.nnz:
@@ -179,22 +179,22 @@ class Csc(Constructed):
 
     @property
     def has_sorted_indices(self) -> bool:
-        """Whether the rows of each column are in rising order (equal ones allowed)."""
+        """Whether the row indices of each column are ascending (equal ones allowed)."""
         return self.T.has_sorted_indices
 
     @has_sorted_indices.setter
     def has_sorted_indices(self, value: bool) -> None:
-        """Take a statement of a caller, as :class:`wollemi.Csr` does."""
+        """Accept the caller's statement after checking it, as :class:`wollemi.Csr` does."""
         self.T.has_sorted_indices = value
 
     @property
     def has_canonical_format(self) -> bool:
-        """Whether the rows of each column are in rising order, none of them twice."""
+        """Whether the row indices of each column are strictly ascending."""
         return self.T.has_canonical_format
 
     @has_canonical_format.setter
     def has_canonical_format(self, value: bool) -> None:
-        """Take a statement of a caller, as :class:`wollemi.Csr` does."""
+        """Accept the caller's statement after checking it, as :class:`wollemi.Csr` does."""
         self.T.has_canonical_format = value
 
     def to_scipy(self) -> Any:

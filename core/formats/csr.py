@@ -1,4 +1,4 @@
-"""Compressed sparse rows, the format that everything can become."""
+"""Compressed sparse rows, to which all formats can be converted."""
 
 from __future__ import annotations
 
@@ -43,41 +43,42 @@ _SORTED: Key[tuple[Csr, Array]] = Key("sorted rows")
 
 
 class Csr(SolvesTriangles, CompressedRows, Constructed, metaclass=Batchable):
-    """A sparse matrix by compressed rows.
+    """A sparse matrix in the compressed sparse row format.
 
     Parameters
     ----------
     arg : matrix or tuple
-        A matrix of SciPy, CuPy or PyTorch, any wollemi matrix, a dense array, the triple
-        ``(data, indices, indptr)``, or ``(data, (row, col))``; duplicates are added up. Arrays of a
-        device are checked there.
+        A matrix of SciPy, CuPy or PyTorch; any wollemi matrix; a dense array; the triple
+        ``(data, indices, indptr)``; or ``(data, (row, col))``, with duplicates summed. Device
+        arrays are checked on the device.
     shape : tuple of int, optional
-        Rows and columns; needed with a tuple, unless the largest index tells them.
+        Rows and columns; required with a tuple, unless the largest index determines them.
     dtype : dtype, optional
-        Of the values; by default that of ``arg``. Matrices hold booleans and integers
-        (uint64 becomes float64); solvers compute in float64.
+        Dtype of the values; by default the dtype of ``arg``. Matrices can store booleans and
+        integers (uint64 becomes float64); solvers then compute in float64.
     executor : Executor or str, optional
-        Where it lives; the default executor by default, or where ``arg`` lives.
+        Executor of the matrix; by default the executor of ``arg``, or the default executor for host
+        data.
     copy : bool, optional
-        Whether the matrix must have copies of all arrays. By default it has copies of a tuple's
-        arrays, and of arrays of another library's matrix; with a wollemi matrix it shares them, and
-        new values of one are new values of both. ``copy=False`` saves memory and time: compressed
-        rows are used in place where their dtype, order and device allow. Until the matrix is gone,
-        do not change these arrays; new values are written into them.
+        Whether the matrix must copy all arrays. By default it copies the arrays of a tuple and of
+        another library's matrix; it shares the arrays of a wollemi matrix, so that new values of
+        one are new values of both. ``copy=False`` saves memory and time: compressed rows are used
+        in place if their dtype, order and device allow it. Do not change these arrays while the
+        matrix exists; updates of its values overwrite them.
 
     Attributes
     ----------
     data : array, shape (nnz,)
-        Values, row by row; explicit zeros stay.
+        Values, row by row, including explicit zeros.
     indices : array of int32 or int64, shape (nnz,)
-        Columns.
+        Column indices.
     indptr : array of the same dtype, shape (m + 1,)
-        Row ``i`` is in ``indptr[i]:indptr[i + 1]``.
+        Row ``i`` consists of the entries ``indptr[i]:indptr[i + 1]``.
 
     Raises
     ------
     InvalidMatrix
-        If the arrays do not describe a matrix; the message names the position.
+        If the arrays do not describe a valid matrix; the message names the position.
 
     Examples
     --------
@@ -96,13 +97,13 @@ class Csr(SolvesTriangles, CompressedRows, Constructed, metaclass=Batchable):
 
     @staticmethod
     def _held_dtype(dtype: DTypeLike) -> np.dtype[Any]:
-        """Return the dtype of this format for a requested dtype: 16-bit and exact ones stay."""
+        """Return the dtype of this format for a requested one: 16-bit and exact ones stay."""
         return stored_or_held_dtype(dtype)
 
     def astype(self, dtype: DTypeLike, copy: bool = False, *, casting: Casting = "unsafe") -> Self:
-        """Return this matrix with values of ``dtype``; itself if they are already.
+        """Return this matrix with values of ``dtype``; itself if they already have it.
 
-        See :meth:`Matrix.astype`. Entries of booleans at one position are one entry before.
+        See :meth:`Matrix.astype`. Duplicates of boolean matrices are merged before the conversion.
         """
         once = self.without_duplicates() if self.dtype == np.bool_ else self
         if once is not self and dtype != np.bool_:
@@ -110,10 +111,10 @@ class Csr(SolvesTriangles, CompressedRows, Constructed, metaclass=Batchable):
         return super().astype(dtype, copy, casting=casting)
 
     def transposed_pattern(self) -> tuple[Csr, Array]:
-        """Return the transpose of the pattern and where its entries were.
+        """Return the transpose of the pattern, and the previous position of each entry.
 
-        It is made once and kept; its values are zeros. The values of the transpose are
-        ``A.data[order]``.
+        The transpose is made once and kept; its values are zeros. The values of the transposed
+        matrix are ``A.data[order]``.
         """
         return self._pattern.get(_TRANSPOSED, self._transpose_pattern)
 
@@ -124,7 +125,7 @@ class Csr(SolvesTriangles, CompressedRows, Constructed, metaclass=Batchable):
         return made, order
 
     def _transposed_with_values(self) -> tuple[Csr, Array, Array | None]:
-        """Return the pattern of the transpose and the order, with values if both were made now."""
+        """Return the transposed pattern and the order, and the values if all are made now."""
         if _TRANSPOSED in self._pattern:
             return *self.transposed_pattern(), None
         indptr, indices, data, order = rearranged(self, structure.csr_transpose)
@@ -136,7 +137,7 @@ class Csr(SolvesTriangles, CompressedRows, Constructed, metaclass=Batchable):
         if y.shape[1] < 2:
             self._apply(x, y, alpha, beta)
             return
-        # Several vectors are a dense matrix: spmm chooses its kernel by how many they are.
+        # Several vectors form a dense matrix: spmm chooses its kernel by their number.
         values, B, C = (as_batch(array) for array in (self.data, x, y))
         self.executor.run(products.csr_spmm, self, values, B, C, alpha, beta, "auto")
 
@@ -148,24 +149,24 @@ class Csr(SolvesTriangles, CompressedRows, Constructed, metaclass=Batchable):
         transposed = Csc._from_arrays(
             self.executor, self.shape[::-1], self.data, self.indices, self.indptr
         )
-        transposed._transpose_of = self  # which its rows are stored with
+        transposed._transpose_of = self  # stores the rows of the transpose
         return self._share_values(transposed)
 
     @property
     def H(self) -> Csc:
-        """The conjugate transpose; shares this matrix's arrays if they are real."""
+        """The conjugate transpose; it shares this matrix's arrays if they are real."""
         return self.T.conj() if is_complex(self.dtype) else self.T
 
     def transpose(self, axes: tuple[int, int] | None = None, copy: bool = False) -> Csr:
-        """Return the transpose by compressed rows, sorted; it shares no memory with this matrix."""
+        """Return the transpose as a new Csr with sorted rows, which shares no memory."""
         check_axes(axes)
         indptr, indices, data, _ = rearranged(self, structure.csr_transpose)
         return Csr._from_arrays(self.executor, self.shape[::-1], data, indices, indptr)
 
     def sort(self) -> Self:
-        """Return this matrix with the columns of each row in rising order; itself if they are.
+        """Return this matrix with sorted rows; itself if they are sorted.
 
-        The order is found once and kept with the pattern, unless the matrix is lean.
+        The order is computed once and stored with the pattern, unless the matrix is lean.
         """
         if self.has_sorted_indices:
             return self
@@ -179,7 +180,7 @@ class Csr(SolvesTriangles, CompressedRows, Constructed, metaclass=Batchable):
         return made
 
     def _sorted_pattern(self) -> tuple[Csr, Array]:
-        """Return the pattern with sorted rows, and where its entries were; the values are zeros."""
+        """Return the sorted pattern with zeros as values, and the order of its entries."""
         pattern = without_values(self)
         indices, data, order = self.executor.run(structure.csr_sort, pattern)
         return pattern._from_arrays(self.executor, self.shape, data, indices, self.indptr), order
@@ -195,36 +196,36 @@ class Csr(SolvesTriangles, CompressedRows, Constructed, metaclass=Batchable):
         """Return this matrix with its values stored in a lower precision; itself if they are.
 
         Products with vectors read the stored values, convert each in registers, and compute in
-        ``A.dtype``: vectors, results and solvers have that dtype, and the matrix is the one of the
-        rounded values. Where products are bound by memory, they take as much less time as there is
-        less to read.
+        ``A.dtype``. Vectors, results and solvers have that dtype; the matrix consists of the
+        rounded values. If products are limited by memory bandwidth, their time decreases in
+        proportion to the bytes read.
 
         Parameters
         ----------
         dtype : dtype
-            ``"float32"``, ``"float16"`` or ``"bfloat16"`` of a float64 matrix, ``"float16"`` or
-            ``"bfloat16"`` of a float32 one, ``"complex64"`` of a complex128 one.
+            ``"float32"``, ``"float16"`` or ``"bfloat16"`` for a float64 matrix; ``"float16"`` or
+            ``"bfloat16"`` for a float32 one; ``"complex64"`` for a complex128 one.
 
         Returns
         -------
         StoredCsr
-            It shares the pattern of this matrix. Its values are its own: new ones of this matrix
-            do not change it.
+            A matrix that shares the pattern of this one. It has its own values: updates of this
+            matrix do not change it.
 
         Raises
         ------
         UnsupportedDtype
-            If there are no products for values that are stored so.
+            If no products exist for values that are stored in ``dtype``.
         InvalidArgument
-            If a value is too large for ``dtype``: beyond 65504 in float16. If all values are too
-            small for its digits (below 6.1e-5 in float16, 1.2e-38 in the others), or a row that has
-            values becomes 0. Single values become 0 next to larger ones of their row: below 3e-8
-            in float16.
+            If a value is too large for ``dtype`` (beyond 65504 in float16). If all values are too
+            small for full precision (below 6.1e-5 in float16, 1.2e-38 in the others), or if a
+            nonzero row becomes 0. A small value next to larger ones of its row may become 0 (below
+            3e-8 in float16).
 
         Examples
         --------
-        A solver of the stored matrix solves the system of the rounded values. Iterative refinement
-        around it solves that of this matrix:
+        A solver of the stored matrix solves the system with the rounded values. Iterative
+        refinement around it solves the system with this matrix:
 
         >>> import numpy as np, wollemi as wl
         >>> A = wl.Csr(np.array([[4.0, 0.1], [0.1, 3.0]]))
@@ -240,10 +241,10 @@ class Csr(SolvesTriangles, CompressedRows, Constructed, metaclass=Batchable):
         return stored(self, dtype)
 
     def sum_duplicates(self) -> None:
-        """Sort the columns of each row and add up entries of one position, in place; zeros stay.
+        """Sort the columns of each row and sum duplicates, in place; zeros stay.
 
-        Plans are made anew. Matrices that shared this one's arrays, such as ``A.T`` made before,
-        keep the entries as they were, and no longer follow its values.
+        Plans are made again. Matrices that shared arrays with this one, such as an earlier ``A.T``,
+        keep the old entries, and are no longer updated with its values.
 
         Examples
         --------
@@ -258,7 +259,7 @@ class Csr(SolvesTriangles, CompressedRows, Constructed, metaclass=Batchable):
             self._replace(matrix)
 
     def without_duplicates(self) -> Csr:
-        """Return this matrix, sorted, with duplicates added up; itself if that changes nothing."""
+        """Return this matrix, sorted, with summed duplicates; itself if nothing changes."""
         matrix = self.sort()
         if matrix.has_duplicates:
             if is_exact(self.dtype):
@@ -275,19 +276,19 @@ class Csr(SolvesTriangles, CompressedRows, Constructed, metaclass=Batchable):
         return matrix
 
     def sort_indices(self) -> None:
-        """Bring the columns of each row into rising order, in place, as SciPy's does.
+        """Sort the columns of each row, in place, like SciPy's method.
 
-        The arrays become new ones if there is anything to do: matrices that share them, and a
-        SciPy matrix that this one was made of, keep the old ones. :meth:`sort` returns a matrix.
+        If the order changes, the matrix gets new arrays: matrices that share the old arrays, and a
+        SciPy matrix from which this one was made, keep them. :meth:`sort` returns a new matrix.
         """
         if not self.has_sorted_indices:
             self._replace(self.sort())
 
     def eliminate_zeros(self) -> None:
-        """Take the entries that are 0 out of the pattern, in place, as SciPy's does.
+        """Remove stored zeros from the pattern, in place, like SciPy's method.
 
-        Entries of one position are not added up before. The arrays become new ones if there are
-        zeros, as by :meth:`sort_indices`.
+        Duplicates are not summed first. If there are zeros, the matrix gets new arrays, as in
+        :meth:`sort_indices`.
 
         Examples
         --------
@@ -303,7 +304,7 @@ class Csr(SolvesTriangles, CompressedRows, Constructed, metaclass=Batchable):
 
     @property
     def has_sorted_indices(self) -> bool:
-        """Whether the columns of each row are in rising order (equal ones allowed)."""
+        """Whether the column indices of each row are ascending (equal ones allowed)."""
         from .rowwise import order_of
 
         falls, _ = order_of(self)
@@ -311,12 +312,12 @@ class Csr(SolvesTriangles, CompressedRows, Constructed, metaclass=Batchable):
 
     @has_sorted_indices.setter
     def has_sorted_indices(self, value: bool) -> None:
-        """Take a statement of a caller; a wrong one is refused, since kernels trust the order."""
+        """Accept the caller's statement; refuse a wrong one, since kernels trust the order."""
         validate.check_statement("has_sorted_indices", value, self.has_sorted_indices)
 
     @property
     def has_duplicates(self) -> bool:
-        """Whether a sorted matrix stores a position twice."""
+        """Whether a sorted matrix stores a position more than once."""
         from .rowwise import order_of
 
         _, repeats = order_of(self)
@@ -324,14 +325,14 @@ class Csr(SolvesTriangles, CompressedRows, Constructed, metaclass=Batchable):
 
     @property
     def has_canonical_format(self) -> bool:
-        """Whether the columns of each row are in rising order, none of them twice."""
+        """Whether the column indices of each row are strictly ascending."""
         from .rowwise import order_of
 
         return order_of(self) == (0, 0)
 
     @has_canonical_format.setter
     def has_canonical_format(self, value: bool) -> None:
-        """Take a statement of a caller; a wrong one is refused, since kernels trust the order."""
+        """Accept the caller's statement; refuse a wrong one, since kernels trust the order."""
         validate.check_statement("has_canonical_format", value, self.has_canonical_format)
 
     def _main_diagonal(self) -> Array:
@@ -350,22 +351,22 @@ class Csr(SolvesTriangles, CompressedRows, Constructed, metaclass=Batchable):
         return self._of_scipy(self._host_copies())
 
     def _of_scipy(self, arrays: Sequence[np.ndarray[Any, Any]]) -> Any:
-        """Return arrays of the host as SciPy's array, without copies."""
+        """Return host arrays as a SciPy matrix without copies."""
         from scipy.sparse import csr_array
 
         return csr_array(tuple(arrays), shape=self.shape)
 
 
 def without_values(A: Csr) -> Csr:
-    """Return a matrix of the same pattern with zeros as values that every kernel takes."""
+    """Return a matrix with the same pattern, and zeros of a dtype that all kernels accept."""
     zeros = A.executor.zeros((A.nnz,), np.float32)
     return Csr._from_arrays(A.executor, A.shape, zeros, A.indices, A.indptr)
 
 
 def rearranged(A: Csr, operation: Operation) -> tuple[Array, ...]:
-    """Return the result of an operation that permutes entries; the new order comes last.
+    """Return the results of an operation that permutes entries; the last is the new order.
 
-    Its kernels take the dtypes that they compute in: see :func:`as_movable`.
+    Kernels of such operations move only the dtypes in which they compute; see :func:`as_movable`.
     """
     if A.dtype in COMPUTED:
         found: tuple[Array, ...] = A.executor.run(operation, A)
@@ -376,17 +377,17 @@ def rearranged(A: Csr, operation: Operation) -> tuple[Array, ...]:
 
 
 def as_movable(values: Array) -> Array:
-    """Return values in a dtype of which kernels move values; :func:`from_movable` is the inverse.
+    """Return values in a dtype that kernels can move; :func:`from_movable` is the inverse.
 
-    Integers of 32 and 64 bits are read as floating-point numbers of the same bits. Booleans and
-    values of 16 bits become float32, which holds all of them.
+    Integers of 32 and 64 bits are reinterpreted as floating-point numbers with the same bits.
+    Booleans and 16-bit values are converted to float32, which represents them exactly.
     """
     same_bits = {4: np.float32, 8: np.float64}.get(np.dtype(values.dtype).itemsize)
     return values.view(same_bits) if same_bits else values.astype(np.float32)
 
 
 def from_movable(values: Array, dtype: np.dtype[Any]) -> Array:
-    """Return moved values in the dtype that they had before."""
+    """Return moved values in their original dtype."""
     return values.view(dtype) if dtype.itemsize in (4, 8) else values.astype(dtype)
 
 
@@ -423,7 +424,7 @@ def validate_compressed(
     rows_first: bool,
     values: Callable[[Any], np.ndarray[Any, Any]] = validate.values,
 ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Check ``(data, indices, indptr)`` of compressed rows or columns, as kernels take them."""
+    """Check ``(data, indices, indptr)`` of compressed rows or columns, as kernels need it."""
     data = values(to_host(triple[0]))
     indptr = to_host(triple[2])
     unbounded = int(np.iinfo(np.int64).max)

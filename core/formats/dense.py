@@ -37,14 +37,14 @@ class Dense(Constructed, metaclass=Batchable):
     Parameters
     ----------
     arg : array, shape (m, n), or any matrix
-        The entries; ``(data, (row, col))`` too; duplicates are added up.
+        The entries; or ``(data, (row, col))``, with duplicates summed.
     shape : tuple of int, optional
-        Rows and columns: needed with coordinates, unless the largest index tells them.
+        Rows and columns; required with coordinates, unless the largest index determines them.
     dtype, executor
         As for :class:`Csr`.
     copy : bool
-        Whether the matrix must have a copy of an array. ``copy=False`` uses it in place where its
-        dtype, order and device allow: new values of the matrix are written into it.
+        Whether the matrix must copy an array. With ``copy=False`` the array is used in place if its
+        dtype, order and device allow it; updates of the matrix's values then overwrite it.
 
     Examples
     --------
@@ -84,17 +84,17 @@ class Dense(Constructed, metaclass=Batchable):
         return self.T.conj()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        """Return the entries as NumPy; on a CPU they are the matrix's own, unless copied."""
+        """Return the entries as a NumPy array; on a CPU it shares the memory, unless copied."""
         if asked_by_scipy(sys._getframe(1)):
             return alone(self)
         return np.array(self.executor.to_host(self.data), dtype, copy=copy)
 
     def to_dense(self) -> np.ndarray[Any, Any]:
-        """Return a NumPy array of all entries."""
+        """Return all entries as a NumPy array."""
         return np.array(self.executor.to_host(self.data))
 
     def to_scipy(self) -> Any:
-        """Return a ``scipy.sparse.csr_array`` of the entries that are not zero."""
+        """Return a ``scipy.sparse.csr_array`` with the nonzero entries."""
         from scipy.sparse import csr_array
 
         refuse_narrow_in_scipy(self.dtype)
@@ -106,12 +106,12 @@ class Dense(Constructed, metaclass=Batchable):
 
 
 def dense_of(arg: Any, executor: Executor | str | None = None) -> Dense:
-    """Return an array as a matrix that may share its memory: a step on the way to another format.
+    """Return an array as a matrix that may share its memory, for a conversion.
 
     Raises
     ------
     InvalidMatrix
-        If it has not two dimensions.
+        If the array does not have two dimensions.
     """
     where = place(executor, arg)
     entries = native(where, arg, "the matrix")

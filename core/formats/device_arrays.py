@@ -1,9 +1,9 @@
-"""Arrays of a device that a matrix is made of, checked where they are.
+"""Device arrays for a new matrix, which are checked on the device.
 
-The checks of :mod:`.validate` take arrays of the host. Here sums over the arrays leave the device,
-never the arrays themselves. Arrays that do not pass, or that must be converted first, are left to
-the checks of the host, which name the position in their messages. Large arrays of the host are
-checked while they are copied, where the executor can do that.
+The checks of :mod:`.validate` use host arrays. Here only reductions of the arrays leave the device,
+never the arrays themselves. Arrays that fail, or that need a conversion first, are checked on the
+host, which names the position in its messages. Large host arrays are checked while they are copied,
+if the executor can do that.
 """
 
 from __future__ import annotations
@@ -20,15 +20,16 @@ from .given import as_held, checked_shape
 if TYPE_CHECKING:
     from ..executor import Array, Executor
 
-#: Dtypes of values that need no conversion: entries of booleans at one position become one.
+#: Dtypes of values that need no conversion. Boolean duplicates must be merged, so booleans are
+#: excluded.
 _COPIED = frozenset((*VALUE_DTYPES, *EXACT_DTYPES)) - {np.dtype(np.bool_)}
 
-#: The largest index that 64 bits hold.
+#: Upper bound that every 64-bit index satisfies.
 _UNBOUNDED = int(np.iinfo(np.int64).max)
 
 
 class CompressedArrays(NamedTuple):
-    """Arrays of compressed rows or columns that passed, as a matrix holds them."""
+    """Valid arrays of compressed rows or columns, in the form in which a matrix stores them."""
 
     shape: tuple[int, int]
     data: Array
@@ -37,7 +38,7 @@ class CompressedArrays(NamedTuple):
 
 
 class DeviceCoordinates(NamedTuple):
-    """Arrays of coordinates that passed; they may be the caller's."""
+    """Valid coordinate arrays; they may be the caller's."""
 
     shape: tuple[int, int]
     data: Array
@@ -48,14 +49,14 @@ class DeviceCoordinates(NamedTuple):
 def compressed(
     executor: Executor, triple: Any, shape: Any, *, rows_first: bool, copy: bool
 ) -> CompressedArrays | None:
-    """Return the arrays ``(data, indices, indptr)`` of a device as a matrix holds them.
+    """Return device arrays ``(data, indices, indptr)`` in the form that a matrix stores.
 
-    Without ``copy``, they are the caller's where they have one dtype of indices.
+    Without ``copy`` they are the caller's arrays if both index arrays have the same dtype.
 
     Returns
     -------
     CompressedArrays or None
-        None if the arrays do not belong to ``executor``, or must be checked on the host.
+        None if the arrays do not belong to ``executor``, or if the host must check them.
     """
     found = _native(executor, triple)
     if found is None:
@@ -82,7 +83,7 @@ def compressed(
 def _copied(
     executor: Executor, triple: Any, shape: Any, rows_first: bool
 ) -> CompressedArrays | None:
-    """Return copies of large arrays of the host, or None; the copy also looks at the indices."""
+    """Return copies of large host arrays, or None; the copy also checks the indices."""
     scans = executor.scans
     if scans is None or shape is None or not all(_is_row(executor, array) for array in triple):
         return None
@@ -103,7 +104,7 @@ def _copied(
 
 
 def _is_row(executor: Executor, array: Any) -> bool:
-    """Return whether an array of the host has one dimension, as kernels read it."""
+    """Return whether a host array is one-dimensional in the layout that kernels read."""
     native = type(array) is np.ndarray and executor.owns(array)
     return native and array.ndim == 1 and bool(array.flags.c_contiguous)
 
@@ -111,7 +112,7 @@ def _is_row(executor: Executor, array: Any) -> bool:
 def coordinates(
     executor: Executor, data: Any, row: Any, col: Any, shape: Any
 ) -> DeviceCoordinates | None:
-    """Return the arrays of coordinates on a device, with indices of one dtype; as above."""
+    """Return coordinate arrays on a device with a common index dtype, or None as above."""
     found = _native(executor, (data, row, col))
     if found is None or is_narrow(found[0].dtype):
         return None
@@ -129,7 +130,7 @@ def coordinates(
 
 
 def _native(executor: Executor, arrays: Any) -> list[Array] | None:
-    """Return values and two arrays of indices as native ones, if kernels can read them."""
+    """Return values and two index arrays as native ones if kernels can read them."""
     if executor.xp is np or any(is_host(array) for array in arrays):
         return None
     adopted = (array if executor.owns(array) else executor.adopt(array) for array in arrays)
@@ -146,7 +147,7 @@ def _native(executor: Executor, arrays: Any) -> list[Array] | None:
 
 
 def _bounds(executor: Executor, indices: Array) -> tuple[int, int]:
-    """Return the smallest and the largest index, 0 and -1 if there is none."""
+    """Return the smallest and the largest index; 0 and -1 if there are none."""
     made = [executor.allocate((1,), np.int64) for _ in range(2)]
     executor.run(facts.bounds, indices, *made)
     low, high = executor.transfer(*made).read()
@@ -154,7 +155,7 @@ def _bounds(executor: Executor, indices: Array) -> tuple[int, int]:
 
 
 def _are_pointers(executor: Executor, indptr: Array, entries: int) -> bool:
-    """Return whether pointers start at 0, never fall and end at the number of entries."""
+    """Return whether pointers start at 0, never decrease and end at the number of entries."""
     falls = executor.allocate((1,), np.int64)
     executor.run(rows.falls, indptr[:-1], indptr[1:], falls)
     fallen, first, last = executor.transfer(falls, indptr[:1], indptr[-1:]).read()

@@ -29,7 +29,7 @@ class Diagonal(Matrix):
     Parameters
     ----------
     data : array, shape (n,)
-        The diagonal.
+        The diagonal entries.
     dtype, executor
         As for :class:`Csr`.
 
@@ -42,7 +42,7 @@ class Diagonal(Matrix):
 
     format = "diagonal"
     arrays = ("data",)
-    _is_light = True  # no longer than a vector
+    _is_light = True  # as long as a vector
 
     def __init__(
         self, data: Any, *, dtype: Any = None, executor: Executor | str | None = None
@@ -59,7 +59,7 @@ class Diagonal(Matrix):
 
     @staticmethod
     def _held_dtype(dtype: DTypeLike) -> np.dtype[Any]:
-        """Return a dtype that vectors are scaled in: a diagonal has no exact integers."""
+        """Return the dtype for scaling vectors: a diagonal does not store exact integers."""
         return value_dtype(dtype)
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
@@ -84,7 +84,7 @@ class Diagonal(Matrix):
 
 
 class Identity(Assembled):
-    """The identity.
+    """The identity operator.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ class Identity(Assembled):
         return self
 
     def to(self, executor: Executor | str) -> Self:
-        """Return the identity on another executor, which is its home then."""
+        """Return the identity on another executor, to which it is then fixed."""
         return type(self)(self.shape[0], dtype=self.dtype, executor=executor_by_name(executor))
 
     def astype(self, dtype: DTypeLike) -> Self:

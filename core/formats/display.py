@@ -1,4 +1,4 @@
-"""Matrices as people see them: a picture of where the entries are, and a card for notebooks."""
+"""Display of matrices: a plot of the pattern, and a card for notebooks."""
 
 from __future__ import annotations
 
@@ -14,36 +14,36 @@ from ..errors import InvalidArgument
 if TYPE_CHECKING:
     from .base import Matrix
 
-#: Squares along the longer side of a picture, and of the small one in a notebook's card.
+#: Cells along the longer side of a plot, and of the small plot in a notebook's card.
 CELLS, CARD_CELLS = 256, 48
 
-#: A card shows no picture of a matrix with more entries: printing should take no time.
+#: A card shows no plot of a matrix with more entries, so that display stays fast.
 CARD_ENTRIES = 1 << 20
 
 
 class Displayed:
-    """The methods of a matrix that show it."""
+    """The methods that display a matrix."""
 
     def plot(self, path: str | Path | None = None) -> Any:
-        """Draw where the entries are: a spy plot, as dark as there are many.
+        """Plot the pattern (a spy plot); darker cells contain more entries.
 
-        A matrix with more rows or columns than the picture has squares is shown by the number of
-        entries in each square. The pattern is copied to the host.
+        If the matrix has more rows or columns than the plot has cells, each cell shows the number
+        of its entries. The pattern is copied to the host.
 
         Parameters
         ----------
         path : str or Path, optional
-            Where to write the picture; its ending says the kind.
+            The file to write; its suffix determines the format.
 
         Returns
         -------
         matplotlib.figure.Figure
-            The picture, to show or to change.
+            The figure, to show or to change.
 
         Raises
         ------
         InvalidArgument
-            If matplotlib is not installed, or the matrix has no rows or no columns.
+            If matplotlib is not installed, or if the matrix has no rows or no columns.
 
         Examples
         --------
@@ -73,7 +73,7 @@ class Displayed:
         image = axes.imshow(
             shown,
             cmap="Greys",
-            norm=LogNorm(0.5, most),  # one entry is grey enough to be seen
+            norm=LogNorm(0.5, most),  # a cell with one entry is visible
             interpolation="nearest",
             extent=(-0.5, columns - 0.5, rows - 0.5, -0.5),
             aspect="equal" if 0.05 < rows / columns < 20 else "auto",
@@ -90,7 +90,7 @@ class Displayed:
         return figure
 
     def _repr_html_(self) -> str:
-        """Return the card of a notebook: the facts, and a small picture of the pattern."""
+        """Return the card for notebooks: the properties, and a small plot of the pattern."""
         matrix: Any = self
         rows, columns = matrix.shape
         share = matrix.nnz / (rows * columns) if rows and columns else 0.0
@@ -108,19 +108,19 @@ class Displayed:
 
 
 def cell_counts(matrix: Matrix, cells: int) -> np.ndarray[Any, Any]:
-    """Return how many entries are in each square of a grid over a matrix.
+    """Return the number of entries in each cell of a grid over a matrix.
 
     Parameters
     ----------
     matrix : Matrix, shape (m, n)
-        With at least one row and one column.
+        A matrix with at least one row and one column.
     cells : int
-        Squares along the longer side; a matrix that has fewer rows has a square for each.
+        Cells along the longer side; a matrix with fewer rows has one cell for each row.
 
     Returns
     -------
     ndarray of int64, shape (min(m, ...), min(n, ...))
-        Stored zeros count, and duplicate entries count separately.
+        Counts that include stored zeros and count duplicates separately.
     """
     rows, columns = matrix.shape
     scale = min(1.0, cells / max(rows, columns))
@@ -133,14 +133,14 @@ def cell_counts(matrix: Matrix, cells: int) -> np.ndarray[Any, Any]:
 
 
 def _cell(index: np.ndarray[Any, Any], cells: int, of: int) -> np.ndarray[Any, Any]:
-    """Return the square in which each index is; all squares are of one size up to one index."""
+    """Return the cell of each index; the sizes of all cells differ by at most one index."""
     if cells == of:
         return index
     return np.minimum((index * (cells / of)).astype(np.int64), cells - 1)
 
 
 def _svg(counts: np.ndarray[Any, Any]) -> str:
-    """Return a grid of counts as a picture in HTML: black squares, paler ones where fewer are."""
+    """Return a grid of counts as an SVG image: the fewer entries in a cell, the paler it is."""
     height, width = counts.shape
     most = max(int(counts.max(initial=0)), 1)
     squares = "".join(

@@ -1,4 +1,4 @@
-"""Matrices that also compute in another precision: single in double, and integers in each."""
+"""Matrices that also compute in another precision: float32 in double, integers in each."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Doubled:
-    """The part of a matrix that :func:`wollemi.core.precision.in_double` asks."""
+    """The part of a matrix that :func:`wollemi.core.precision.in_double` uses."""
 
     dtype: np.dtype[Any]
 
@@ -23,19 +23,19 @@ class Doubled:
             """Return this matrix with values of ``dtype``."""
 
     def _in_double(self) -> LinOp | None:
-        """Return this matrix computing in double precision; made once, it follows new values."""
+        """Return this matrix computing in double precision; made once, then updated."""
         found: LinOp | None = self.__dict__.get("_double")
         if found is None:
             found = self.__dict__["_double"] = self._made_double(double_dtype(self.dtype))
         return found
 
     def _made_double(self, dtype: np.dtype[Any]) -> LinOp:
-        """Return this matrix computing in ``dtype``, which is of double precision."""
+        """Return this matrix computing in ``dtype``, a dtype of double precision."""
         made: LinOp = self.astype(dtype)
         return made
 
     def _computing_in(self, dtype: np.dtype[Any]) -> LinOp:
-        """Return a matrix of integers with values of ``dtype``, kept as :meth:`_in_double` is."""
+        """Return an integer matrix with values of ``dtype``, kept as in :meth:`_in_double`."""
         if dtype == np.float64:
             double = self._in_double()
             if double is not None:
@@ -47,7 +47,7 @@ class Doubled:
         return found
 
     def _refresh_double(self) -> None:
-        """Bring the values in other precisions in line, unless they are shared."""
+        """Update the values in other precisions, unless they are shared."""
         kept = self.__dict__.get("_computing", {}).values()
         for other in (self.__dict__.get("_double"), *kept):
             if other is not None and other.data is not self.__dict__["data"]:

@@ -1,4 +1,4 @@
-"""Functions of the entries of matrices, one by one: products, powers, parts of complex numbers."""
+"""Element-wise functions of matrices: products, powers, and parts of complex numbers."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 
 def scaled(matrix: Matrix, factor: Any) -> Matrix:
-    """Return a matrix times a number of Python's, in its own format."""
+    """Return a matrix times a Python number, in the format of the matrix."""
     matrix.executor.refuse_capture(MAKES)
     if isinstance(factor, complex) and not is_exact(matrix.dtype):
         matrix = matrix.astype(np.result_type(matrix.dtype, np.complex64))
@@ -64,12 +64,12 @@ def scaled(matrix: Matrix, factor: Any) -> Matrix:
 
 
 def scale_in_place(matrix: Matrix, factor: Any, *, divide: bool = False) -> None:
-    """Multiply the stored values by a number, or divide them by it; the dtype stays.
+    """Multiply the stored values by a number, or divide them by it; the dtype does not change.
 
     Raises
     ------
     UnsupportedOperand
-        If the results are of another kind than the values, as NumPy refuses it.
+        If the results have another kind than the values; NumPy refuses this too.
     """
     made = np.result_type(matrix.dtype, np.min_scalar_type(factor))
     if divide and is_exact(matrix.dtype):
@@ -93,7 +93,7 @@ def scale_in_place(matrix: Matrix, factor: Any, *, divide: bool = False) -> None
 
 
 def _as_held(values: Array) -> Array:
-    """Return values in a dtype that matrices hold."""
+    """Return values in a dtype that matrices can store."""
     return values.astype(held_dtype(values.dtype), copy=False)
 
 
@@ -103,7 +103,7 @@ def divided(matrix: Matrix, other: Any) -> Any:
     Returns
     -------
     matrix of this format, Csr or native array
-        By a matrix a dense array, NaN where both have no entry.
+        For division by a matrix a dense array; NaN where both have no entry.
     """
     matrix.executor.refuse_capture(MAKES)
     operand = as_operand(matrix, other)
@@ -126,7 +126,7 @@ def divided(matrix: Matrix, other: Any) -> Any:
 
 
 def _as_wide(matrix: Matrix, divisors: Array) -> Array:
-    """Return divisors with as many digits as the quotients have."""
+    """Return divisors with at least the precision of the quotients."""
     if is_exact(divisors.dtype) or is_narrow(divisors.dtype) or is_narrow(matrix.dtype):
         return divisors
     return as_dtype(matrix.executor, divisors, common_dtype(matrix.dtype, divisors.dtype))
@@ -137,7 +137,7 @@ def _reciprocals(array: Array) -> Array:
 
 
 def _reciprocal(divisor: Any) -> Any:
-    """Return 1 / divisor, infinite or NaN for 0 as in NumPy."""
+    """Return 1 / divisor; for 0 it is infinite or NaN, as in NumPy."""
     if divisor == 0:
         return float("inf") if not isinstance(divisor, complex) else complex("nan+nanj")
     return 1 / divisor
@@ -149,7 +149,7 @@ def multiply(matrix: Matrix, other: Any) -> Any:
     Raises
     ------
     ShapeMismatch
-        If the shapes do not broadcast as NumPy's do.
+        If the shapes cannot be broadcast by NumPy's rules.
     """
     matrix.executor.refuse_capture(MAKES)
     operand = as_operand(matrix, other)
@@ -167,14 +167,14 @@ def multiply(matrix: Matrix, other: Any) -> Any:
 
 
 def _times_broadcast(left: Matrix, right: Matrix) -> Csr:
-    """Return the product of matrices, of which one may have one row or one column."""
+    """Return the product of matrices, one of which may have one row or one column."""
     if left.shape == right.shape:
         return _times_matrix(left, right)
     for one, other in ((left, right), (right, left)):
         (m, n), (rows_of, columns_of) = one.shape, other.shape
         if rows_of in (1, m) and columns_of in (1, n):
             made = _times_array(one, other.asformat("dense").data)
-            drop_zeros(made)  # SciPy stores none where the other matrix has none
+            drop_zeros(made)  # SciPy stores no zeros of the other matrix
             return made
     if left.shape[1] == right.shape[0] == 1:
         return _nonzeros_of(left.asformat("csr") @ right)
@@ -213,7 +213,7 @@ def _times_matrix(left: Matrix, right: Matrix) -> Csr:
 
 
 def _narrow_product(made: Csr, left: Matrix, right: Matrix) -> Csr:
-    """Return a product in the 16-bit dtype that both factors have, if they have one."""
+    """Return a product in the 16-bit dtype of both factors, if they have the same one."""
     both_narrow = is_narrow(left.dtype) and left.dtype == right.dtype
     return made.astype(left.dtype) if both_narrow else made
 
@@ -250,9 +250,9 @@ def _times_array(matrix: Matrix, array: Array) -> Csr:
 
 
 def _broadcast(matrix: Matrix, shape: tuple[int, ...]) -> tuple[Matrix, tuple[int, ...]]:
-    """Return a matrix that an array of a shape broadcasts to, and the shape.
+    """Return the matrix that results from broadcasting with an array's shape, and that shape.
 
-    A matrix of one row or one column is repeated.
+    A matrix with one row or one column is repeated.
     """
     m, n = matrix.shape
     lengths = zip(matrix.shape, shape, strict=True) if len(shape) == 2 else ()
@@ -270,7 +270,7 @@ def _broadcast(matrix: Matrix, shape: tuple[int, ...]) -> tuple[Matrix, tuple[in
 
 
 def _times_exact_array(matrix: Matrix, array: Array) -> Csr:
-    """Return the product with an array of integers or booleans, exactly."""
+    """Return the exact product with an array of integers or booleans."""
     csr = canonical_rows(matrix)
     dense = csr.executor.xp.broadcast_to(array, csr.shape)
     values = dense[row_numbers(csr), csr.indices]
@@ -283,7 +283,8 @@ def power(matrix: Matrix, exponent: Any, dtype: DTypeLike | None = None) -> Csr:
     Raises
     ------
     UnsupportedOperation
-        For exponents with a nonzero power of zero, since positions without an entry stay zeros.
+        If the exponent maps zero to a nonzero value, since positions without an entry must stay
+        zero.
     """
     matrix.executor.refuse_capture(MAKES)
     if getattr(exponent, "ndim", 0) > 0:
@@ -321,7 +322,7 @@ def power(matrix: Matrix, exponent: Any, dtype: DTypeLike | None = None) -> Csr:
 
 
 def magnitudes(matrix: Matrix) -> Csr:
-    """Return the absolute values as a Csr with sorted rows; duplicates are added up."""
+    """Return the absolute values as a Csr with sorted rows; duplicates are summed first."""
     matrix.executor.refuse_capture(MAKES)
     if is_exact(matrix.dtype):
         exact = canonical_rows(matrix)
@@ -342,7 +343,7 @@ def real(matrix: Matrix) -> Any:
 
 
 def imaginary(matrix: Matrix) -> Any:
-    """Return the imaginary part; of a real matrix zeros in its pattern."""
+    """Return the imaginary part; for a real matrix, zeros with the same pattern."""
     matrix.executor.refuse_capture(MAKES)
     if is_exact(matrix.dtype):
         return matrix._with_data(matrix.executor.zeros(tuple(matrix.data.shape), matrix.dtype))
@@ -352,7 +353,7 @@ def imaginary(matrix: Matrix) -> Any:
 
 
 def _mapped(matrix: Any, operation: Operation, dtype: Any, *factors: Any) -> Any:
-    """Return a matrix of the same pattern with a function of the values."""
+    """Return a matrix with the same pattern and a function of the values."""
     executor, data = matrix.executor, matrix.data
     result = executor.allocate(tuple(data.shape), dtype)
     executor.run(operation, data.reshape(-1, 1), result.reshape(-1, 1), *factors)
@@ -360,14 +361,14 @@ def _mapped(matrix: Any, operation: Operation, dtype: Any, *factors: Any) -> Any
 
 
 def drop_zeros(csr: Csr) -> None:
-    """Take the entries that are 0 out of a Csr; its arrays become new ones if there are any."""
+    """Remove stored zeros from a Csr; if there are any, it gets new arrays."""
     made = nonzeros(computed(csr)).astype(csr.dtype) if is_narrow(csr.dtype) else nonzeros(csr)
     if made.nnz != csr.nnz:
         csr._replace(made)
 
 
 def count_nonzeros(matrix: Matrix) -> int:
-    """Return the number of nonzero entries, after duplicates are added up."""
+    """Return the number of nonzero entries after summing duplicates."""
     matrix.executor.refuse_host(TO_HOST)
     if is_exact(matrix.dtype):
         exact = canonical_rows(matrix)
@@ -377,7 +378,7 @@ def count_nonzeros(matrix: Matrix) -> int:
 
 
 def diagonal(matrix: Matrix, k: int) -> Array:
-    """Return the ``k``-th diagonal above the main one, as a native array."""
+    """Return the ``k``-th diagonal above the main diagonal as a native array."""
     entries, by_columns = rows_or_columns(matrix)
     csr, k = computed(entries), -k if by_columns else k
     (m, n), first = csr.shape, max(-k, 0)

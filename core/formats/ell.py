@@ -1,4 +1,4 @@
-"""ELLPACK: every row padded to the length of the longest."""
+"""ELLPACK: all rows are padded to the length of the longest row."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ if TYPE_CHECKING:
 
 
 class Ell(Constructed, metaclass=Batchable):
-    """A sparse matrix with rows padded to one width.
+    """A sparse matrix whose rows are padded to a common width.
 
     Parameters
     ----------
     arg : matrix or tuple
-        Any matrix, or ``(data, (row, col))``; duplicates are added up.
+        Any matrix, or ``(data, (row, col))`` with duplicates summed.
     shape : tuple of int, optional
-        Rows and columns: needed with coordinates, unless the largest index tells them.
+        Rows and columns; required with coordinates, unless the largest index determines them.
     width : int, optional
-        The width of padded rows; the length of the longest by default.
+        Number of entries to which rows are padded; by default the length of the longest row.
     dtype, executor
         As for :class:`Csr`.
     copy : bool
-        Whether the entries of another library's matrix must be copied on the way; the packed
-        arrays are this matrix's own in any case.
+        Whether the entries of another library's matrix must be copied before the conversion. The
+        packed arrays always belong to this matrix.
 
     Attributes
     ----------
@@ -67,12 +67,12 @@ class Ell(Constructed, metaclass=Batchable):
 
     @property
     def nnz(self) -> int:
-        """How many entries are stored, padding left out."""
+        """The number of stored entries, without padding."""
         return self._nnz
 
     @property
     def width(self) -> int:
-        """The length that rows are padded to."""
+        """The number of entries to which rows are padded."""
         return int(self.data.shape[0])
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:

@@ -1,6 +1,6 @@
 """Methods that read the entries of matrices, with SciPy's names.
 
-The work is done in :mod:`.elementwise`, :mod:`.reductions` and :mod:`.indexing`.
+Their implementations are in :mod:`.elementwise`, :mod:`.reductions` and :mod:`.indexing`.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ if TYPE_CHECKING:
 
 
 def with_entries(A: LinOp, who: str) -> Matrix:
-    """Return ``A``, of which ``who`` reads the entries.
+    """Return ``A`` as a matrix for the caller ``who``, which needs its entries.
 
     Raises
     ------
     InvalidArgument
-        If it has none.
+        If ``A`` has no entries.
     """
     if not isinstance(A, Matrix):
         raise InvalidArgument(
@@ -58,11 +58,11 @@ class EntryMethods:
 
     @property
     def _entries(self) -> Matrix:
-        """The matrix itself: the class is a part of Matrix and of nothing else."""
+        """The object as a matrix; only Matrix inherits from this class."""
         return self  # type: ignore[return-value]
 
     def plan_only(self) -> Any:
-        """Return this matrix by its plan alone, without its arrays; a Csr alone can be."""
+        """Return this matrix with its plan and without its arrays; only a Csr supports it."""
         raise UnsupportedOperation(
             f"plan_only: products with a {type(self).__name__} read its arrays, so that they "
             "cannot be given up; A.tocsr().with_kernel(name).plan_only() has a plan that holds the "
@@ -100,12 +100,12 @@ class EntryMethods:
         return trace(self._entries, offset)
 
     def count_nonzero(self, axis: int | None = None) -> Any:
-        """Return how many entries are not zero once duplicates are added up.
+        """Return the number of nonzero entries after summing duplicates.
 
         Parameters
         ----------
         axis : {None, 0, 1}
-            Of all entries, of each column or of each row.
+            None: all entries; 0: each column; 1: each row.
 
         Returns
         -------
@@ -128,16 +128,16 @@ class EntryMethods:
         Parameters
         ----------
         axis : {None, 0, 1} or tuple of int
-            All entries, each column or each row; ``(0, 1)`` are all entries too.
+            None or ``(0, 1)``: all entries; 0: each column; 1: each row.
         dtype : dtype, optional
-            The dtype of the sums; the dtype of the matrix by default.
+            The dtype of the sums; by default, the dtype of the matrix.
         out : array, optional
-            Takes the result, and is returned.
+            An array that is overwritten with the result and returned.
 
         Returns
         -------
         number, or native array of shape (n,) or (m,)
-            Values of 16 bits are added up in float32 and the sums rounded.
+            For 16-bit values the sums are computed in float32 and then rounded.
 
         Examples
         --------
@@ -149,42 +149,43 @@ class EntryMethods:
         return written(total(self._entries, axis, dtype), out, self._entries.executor)
 
     def mean(self, axis: Any = None, dtype: DTypeLike | None = None, out: Any = None) -> Any:
-        """Return the mean of all entries, of each column or of each row; zeros count.
+        """Return the mean of all entries, of each column or of each row, including zeros.
 
-        Takes and returns the same as :meth:`sum`.
+        The parameters and results are those of :meth:`sum`.
 
         Raises
         ------
         NothingToAverage
-            If there is nothing to take the mean of.
+            If there are no entries to average.
         """
         return written(mean(self._entries, axis, dtype), out, self._entries.executor)
 
     def max(self, axis: Any = None, out: Any = None, *, explicit: bool = False) -> Any:
         """Return the largest entry of all, of each column (``axis=0``) or of each row.
 
-        Positions without an entry count as zeros, entries of one position are added up before, and
-        NaN is the largest of all. Complex numbers are compared by their real parts, then by their
-        imaginary parts.
+        Positions without an entry count as zeros, duplicates are summed first, and NaN is larger
+        than all numbers. Complex numbers are compared by their real parts, then by their imaginary
+        parts.
 
         Parameters
         ----------
         axis : {None, 0, 1} or tuple of int
-            Of all entries, of each column or of each row.
+            None: all entries; 0: each column; 1: each row.
         out : array, optional
-            Takes the result, and is returned.
+            An array that is overwritten with the result and returned.
         explicit : bool
-            Whether stored entries alone are compared; a row without one gives 0.
+            Whether only stored entries are compared; the result is then 0 for a row without
+            entries.
 
         Returns
         -------
         number, or SparseVector of shape (n,) or (m,)
-            Sparse, as SciPy's is; with ``out`` the dense array that was given.
+            Sparse like SciPy's result; with ``out``, that dense array.
 
         Raises
         ------
         InvalidArgument
-            If there is nothing to compare.
+            If there are no entries to compare.
 
         Examples
         --------
@@ -196,11 +197,11 @@ class EntryMethods:
         return self._extreme(extreme(self._entries, axis, LARGEST, explicit=explicit), out)
 
     def min(self, axis: Any = None, out: Any = None, *, explicit: bool = False) -> Any:
-        """Return the smallest entry of all, of each column or of each row, as :meth:`max` does."""
+        """Return the smallest entry of all, of each column or of each row; see :meth:`max`."""
         return self._extreme(extreme(self._entries, axis, SMALLEST, explicit=explicit), out)
 
     def nanmax(self, axis: Any = None, out: Any = None, *, explicit: bool = False) -> Any:
-        """Return the largest entry that is not NaN, as :meth:`max` does; NaN if there is no other.
+        """Return the largest entry that is not NaN, as :meth:`max` does; NaN if all are NaN.
 
         Examples
         --------
@@ -212,17 +213,17 @@ class EntryMethods:
         return self._extreme(number_extreme(self._entries, axis, LARGEST, explicit=explicit), out)
 
     def nanmin(self, axis: Any = None, out: Any = None, *, explicit: bool = False) -> Any:
-        """Return the smallest entry that is not NaN, as :meth:`min` does."""
+        """Return the smallest entry that is not NaN; see :meth:`min`."""
         return self._extreme(number_extreme(self._entries, axis, SMALLEST, explicit=explicit), out)
 
     def _extreme(self, made: Any, out: Any) -> Any:
-        """Return extremes of rows or columns as a sparse vector, unless ``out`` takes them."""
+        """Return extremes of rows or columns as a sparse vector, or written to ``out``."""
         if out is not None or getattr(made, "ndim", 0) == 0:
             return written(made, out, self._entries.executor)
         return vector_of(self._entries, made)
 
     def __abs__(self) -> Csr:
-        """Return the absolute values, duplicates added up before, as a Csr with sorted rows."""
+        """Return the absolute values as a Csr with sorted rows; duplicates are summed first."""
         return magnitudes(self._entries)
 
     @property
@@ -232,18 +233,18 @@ class EntryMethods:
 
     @property
     def imag(self) -> Any:
-        """The imaginary part, in the same pattern."""
+        """The imaginary part, with the same pattern."""
         return imaginary(self._entries)
 
     def power(self, n: float, dtype: DTypeLike | None = None) -> Csr:
-        """Return every entry to the power ``n``, as a Csr; duplicates are added up first.
+        """Return every entry to the power ``n`` as a Csr; duplicates are summed first.
 
         Parameters
         ----------
         n : number
-            Not 0. Positions without an entry stay zeros for every ``n``.
+            The exponent; not 0. Positions without an entry stay zero for every ``n``.
         dtype : dtype, optional
-            The dtype of the computation; the dtype of the matrix by default.
+            The dtype of the computation; by default, the dtype of the matrix.
 
         Examples
         --------
@@ -260,20 +261,21 @@ class EntryMethods:
         Parameters
         ----------
         other : matrix, array or number
-            A matrix of any format, sparse ones of SciPy included, or an array: of the shape of
-            this matrix, or ``(n,)`` or ``(1, n)`` to scale columns, or ``(m, 1)`` to scale rows.
-            A matrix may have one row or one column too.
+            A matrix in any format, including SciPy's sparse ones, or an array. An array has the
+            shape of this matrix, or ``(n,)`` or ``(1, n)`` to scale columns, or ``(m, 1)`` to scale
+            rows. A matrix may also have one row or one column.
 
         Returns
         -------
         Csr
-            With an array in the pattern of this matrix: positions without an entry stay zeros for
-            every value of the array. With a matrix the products that are not 0.
+            With an array, the pattern is the one of this matrix: positions without an entry stay
+            zero for every value of the array. With a matrix, the result contains the nonzero
+            products.
 
         Raises
         ------
         ShapeMismatch, ExecutorMismatch
-            If the operands do not fit.
+            If the operands do not fit together.
 
         Examples
         --------
@@ -288,24 +290,24 @@ class EntryMethods:
     def solve_triangular(
         self, b: Any, *, lower: bool = True, unit: bool = False, trans: str = "N"
     ) -> Any:
-        """Solve with a triangle of this matrix, as a :class:`Csr`: see its method of this name.
+        """Solve with a triangle of this matrix; see :meth:`wollemi.Csr.solve_triangular`.
 
-        The rows, and data derived from them, are made anew each time: where it is needed often,
-        keep ``A.tocsr()``.
+        The conversion to rows, and the analysis of the triangle, are repeated at each call. For
+        repeated solves, keep ``A.tocsr()``.
         """
         rows = self._entries.asformat("csr")
         return rows.solve_triangular(b, lower=lower, unit=unit, trans=trans)
 
     def __getitem__(self, key: Any) -> Any:
-        """Return the entries that a key names, by NumPy's rules.
+        """Return the entries that a key selects by NumPy's rules.
 
         Parameters
         ----------
         key : int, slice, array of integers or booleans, or a pair of them
             ``A[i, j]`` is an entry, ``A[i]`` and ``A[:, j]`` are sparse vectors. ``A[2:5]``,
-            ``A[:, [4, 0]]`` and ``A[rows][:, columns]`` are matrices, and so is
-            ``A[np.ix_(rows, columns)]``. ``A[rows, columns]`` with two arrays of one dimension is
-            a dense array of single entries, and so is ``A[mask]`` with booleans of this shape.
+            ``A[:, [4, 0]]``, ``A[rows][:, columns]`` and ``A[np.ix_(rows, columns)]`` are matrices.
+            ``A[rows, columns]`` with two one-dimensional arrays is a dense array of single entries,
+            and so is ``A[mask]`` with a boolean mask of this shape.
 
         Returns
         -------
@@ -314,9 +316,9 @@ class EntryMethods:
         Raises
         ------
         IndexOutOfRange
-            If there is no such row or column.
+            If a row or column does not exist.
         InvalidArgument
-            If the key is none of these, or the result would have three dimensions.
+            If the key is none of these, or if the result would have three dimensions.
 
         Examples
         --------

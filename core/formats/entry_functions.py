@@ -1,11 +1,11 @@
-"""Methods that are functions of NumPy's of every entry: ``A.sqrt()``, ``A.sign()`` and others."""
+"""Methods that apply a NumPy function to every entry: ``A.sqrt()``, ``A.sign()`` and others."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-#: Functions of one number that are 0 at 0, by NumPy's names.
+#: Functions of one number that map 0 to 0, by their NumPy names.
 ZERO_PRESERVING = (
     "sin",
     "tan",
@@ -31,10 +31,10 @@ ZERO_PRESERVING = (
 
 
 class EntryFunctions:
-    """The methods of matrices and sparse vectors that are functions of NumPy's of every entry."""
+    """The methods of matrices and sparse vectors that apply a NumPy function to every entry."""
 
     def _function(self, name: str) -> Any:
-        """Return a function of every entry, by NumPy's name of it."""
+        """Apply a function to every entry, given by its NumPy name."""
         raise NotImplementedError
 
 

@@ -1,4 +1,4 @@
-"""Operators of Python between matrices, arrays and numbers, entry by entry as in SciPy's arrays."""
+"""Python operators on matrices, arrays and numbers, applied entry-wise as in SciPy's arrays."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 
 class EntrywiseOperators(EntryFunctions):
-    """``*``, ``/``, ``**``, comparisons, and the larger and smaller of two, of every entry."""
+    """``*``, ``/``, ``**``, comparisons, maximum and minimum, applied to every entry."""
 
     @property
     def _matrix(self) -> Matrix:
-        """The matrix itself: the class is a part of Matrix and of nothing else."""
+        """The object as a matrix; only Matrix inherits from this class."""
         return self  # type: ignore[return-value]
 
     def _function(self, name: str) -> Csr:
@@ -38,13 +38,13 @@ class EntrywiseOperators(EntryFunctions):
         return unary(self._matrix, name)
 
     def _ufunc(self, ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
-        """Return a function of NumPy's of operands of which this is one, or NotImplemented."""
+        """Apply a ufunc to operands, one of which is this matrix, or return NotImplemented."""
         return call(ufunc, *inputs)
 
     def __mul__(self, other: Any) -> Any:
-        """Return this matrix times a number, or entrywise times ``other``.
+        """Return this matrix times a number, or the entry-wise product with ``other``.
 
-        ``A @ B`` is the product of matrices. See :meth:`multiply` for arrays and matrices.
+        ``A @ B`` is the matrix product. For arrays and matrices see :meth:`multiply`.
 
         Examples
         --------
@@ -61,17 +61,17 @@ class EntrywiseOperators(EntryFunctions):
         return NotImplemented
 
     def __rmul__(self, other: Any) -> Any:
-        """Return a number times this matrix, or ``other`` times it entrywise."""
+        """Return a number times this matrix, or the entry-wise product with ``other``."""
         return self * other
 
     def __truediv__(self, other: Any) -> Any:
-        """Return this matrix divided by a number, an array or a matrix, entry by entry.
+        """Return this matrix divided entry-wise by a number, an array or a matrix.
 
         Returns
         -------
         matrix of this format, Csr or array
-            By an array a Csr of the pattern of this matrix; by a matrix a dense native array,
-            since 0 / 0 is NaN.
+            For an array a Csr with the pattern of this matrix; for a matrix a dense native array,
+            because 0 / 0 is NaN.
 
         Examples
         --------
@@ -88,7 +88,7 @@ class EntrywiseOperators(EntryFunctions):
     def __imul__(self, other: Any) -> Any:
         """Multiply the stored values by a number in place; see :meth:`Matrix.update_values`.
 
-        By a matrix or an array ``A *= B`` is ``A = A * B``, as in SciPy.
+        For a matrix or an array ``A *= B`` means ``A = A * B``, as in SciPy.
 
         Examples
         --------
@@ -106,14 +106,14 @@ class EntrywiseOperators(EntryFunctions):
         return self
 
     def __itruediv__(self, other: Any) -> Any:
-        """Divide the stored values by a number in place, as :meth:`__imul__` multiplies them."""
+        """Divide the stored values by a number in place; see :meth:`__imul__`."""
         if not isinstance(other, (Number, np.bool_)):
             return NotImplemented
         scale_in_place(self._matrix, number(other, "divisor"), divide=True)
         return self
 
     def __rtruediv__(self, other: Any) -> Any:
-        """Refuse ``x / A``, which is infinite where the matrix has no entry."""
+        """Refuse ``x / A``, which is infinite at positions without an entry."""
         raise UnsupportedOperand(
             f"{type(other).__name__} / {type(self).__name__} would be infinite or NaN wherever the "
             "matrix has no entry: write x / A.to_dense(), or A.power(-1) for the stored entries"
@@ -129,7 +129,7 @@ class EntrywiseOperators(EntryFunctions):
         Raises
         ------
         UnsupportedOperation
-            For booleans, which have no negative.
+            If the values are booleans, because NumPy has no negative of booleans.
         """
         matrix = self._matrix
         if matrix.dtype == np.bool_:
@@ -141,14 +141,14 @@ class EntrywiseOperators(EntryFunctions):
         return scaled(matrix, -1.0)
 
     def _no_sum(self, other: Any) -> Any:
-        """Return the sum with an array, which is dense; a number other than 0 is refused."""
+        """Return the sum with an array, which is dense; refuse numbers other than 0."""
         if isinstance(other, SparseVector):
             return self._matrix + self._one_row_beside(other)
         made = plus_array(self._matrix, other)
         return LinOp._no_sum(self._matrix, other) if made is None else made
 
     def _no_difference(self, other: Any, *, of_self: bool) -> Any:
-        """Return the difference with an array, which is dense; a number other than 0 is refused."""
+        """Return the difference with an array, which is dense; refuse numbers other than 0."""
         if isinstance(other, SparseVector):
             row = self._one_row_beside(other)
             return row - self._matrix if of_self else self._matrix - row
@@ -156,7 +156,7 @@ class EntrywiseOperators(EntryFunctions):
         return LinOp._no_sum(self._matrix, other) if made is None else made
 
     def _one_row_beside(self, vector: SparseVector) -> Csr:
-        """Return a vector as a matrix beside this one, which must have one row too."""
+        """Return a vector as a matrix of one row; this matrix must have one row too."""
         if self._matrix.shape != vector.row.shape:
             raise ShapeMismatch(
                 f"inconsistent shapes: a matrix of shape {self._matrix.shape} and a sparse vector "
@@ -165,7 +165,7 @@ class EntrywiseOperators(EntryFunctions):
         return vector.row
 
     def __round__(self, ndigits: int = 0) -> Csr:
-        """Return every entry rounded to ``ndigits`` decimals; entries of one position are added up.
+        """Return every entry rounded to ``ndigits`` decimals; duplicates are summed first.
 
         Examples
         --------
@@ -182,8 +182,9 @@ class EntrywiseOperators(EntryFunctions):
     def __eq__(self, other: object) -> Any:
         """Return where the entries are equal: a Csr of booleans, or an array if ``other`` is one.
 
-        It is true wherever both have no entry, so that nearly all positions are stored: ``A != B``
-        asks the same with few. Matrices of different shapes give False.
+        The result is true wherever both have no entry, so that it stores nearly all positions;
+        ``A != B`` has the same information in few entries. For different shapes the result is
+        False.
 
         Examples
         --------
@@ -200,7 +201,7 @@ class EntrywiseOperators(EntryFunctions):
         return self._compared(other, "not_equal")
 
     def __lt__(self, other: Any) -> Any:
-        """Return where the entries are smaller, as :meth:`__eq__` does where they are equal."""
+        """Return where the entries are smaller; see :meth:`__eq__`."""
         return self._compared(other, "less")
 
     def __le__(self, other: Any) -> Any:
@@ -208,33 +209,33 @@ class EntrywiseOperators(EntryFunctions):
         return self._compared(other, "less_equal")
 
     def __gt__(self, other: Any) -> Any:
-        """Return where the entries are larger, as :meth:`__eq__` does where they are equal."""
+        """Return where the entries are larger; see :meth:`__eq__`."""
         return self._compared(other, "greater")
 
     def __ge__(self, other: Any) -> Any:
         """Return where the entries are not smaller: a Csr of booleans, or an array."""
         return self._compared(other, "greater_equal")
 
-    #: A matrix is a key by its identity, as other objects are.
+    #: Matrices hash by identity, although ``==`` compares entries.
     __hash__ = object.__hash__
 
     def maximum(self, other: Any) -> Any:
-        """Return the larger of each pair of entries; positions without one count as zeros.
+        """Return the larger of each pair of entries; positions without an entry count as zeros.
 
         Parameters
         ----------
         other : number, matrix or array
-            A matrix has the shape of this one; an array has it, or one that broadcasts to it.
+            A number, a matrix of this shape, or an array that broadcasts to this shape.
 
         Returns
         -------
         Csr or array
-            With an array a dense one. NaN is larger than all numbers.
+            With an array the result is dense. NaN is larger than all numbers.
 
         Raises
         ------
         ShapeMismatch
-            If the shape of a matrix is another one.
+            If a matrix has another shape.
 
         Examples
         --------
@@ -247,7 +248,7 @@ class EntrywiseOperators(EntryFunctions):
         return extreme(self._matrix, other, "maximum")
 
     def minimum(self, other: Any) -> Any:
-        """Return the smaller of each pair of entries, as :meth:`maximum` does.
+        """Return the smaller of each pair of entries; see :meth:`maximum`.
 
         Examples
         --------

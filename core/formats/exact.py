@@ -1,9 +1,9 @@
-"""Integers and booleans as values: sums, products and diagonals without rounding.
+"""Sums, products and diagonals of integers and booleans without rounding.
 
-Kernels compute in floating-point numbers. In double precision they are exact as long as no sum can
-leave 2^53, which the largest values tell. Else these are array programs of the executor: sums of a
-segment are differences of running sums of int64, which are exact modulo 2^64. Sums of booleans say
-whether there is a True.
+Kernels compute in floating-point numbers. In double precision they are exact if no sum can exceed
+2^53, which follows from the largest values. Otherwise this module uses array functions of the
+executor: sums of segments are differences of running sums in int64, which are exact modulo 2^64.
+The sum of booleans is whether any is True.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from .base import Matrix
 
 
-#: Integers up to here are numbers of double precision.
+#: Double precision represents all integers of at most this magnitude.
 MOST_IN_DOUBLE = 1 << 53
 
 
 def largest(executor: Executor, values: Array) -> int:
-    """Return the largest absolute value; 0 of no values."""
+    """Return the largest absolute value, or 0 if there are no values."""
     if values.size == 0 or values.dtype == np.bool_:
         return int(values.size > 0)
     xp = executor.xp
@@ -51,17 +51,17 @@ def fits_double(executor: Executor, bound: int) -> bool:
 
 
 def in_double(csr: Csr) -> Csr:
-    """Return the matrix with values of double precision."""
+    """Return the matrix with values in double precision."""
     return of_pattern(csr, csr.data.astype(np.float64))
 
 
 def from_double(values: Array, dtype: np.dtype[Any]) -> Array:
-    """Return integers of double precision in an exact dtype."""
+    """Return integers that are stored in double precision in an exact dtype."""
     return narrowed(values if dtype == np.bool_ else values.astype(np.int64), dtype)
 
 
 def running(executor: Executor, numbers: Array) -> Array:
-    """Return the sums of all numbers before each position, and of all numbers; int64."""
+    """Return the exclusive running sums and the total sum, in int64."""
     xp = executor.xp
     sums = xp.zeros(int(numbers.size) + 1, np.int64)
     if numbers.size:
@@ -76,7 +76,7 @@ def segment_sums(executor: Executor, values: Array, bounds: Array, dtype: np.dty
 
 
 def narrowed(sums: Array, dtype: np.dtype[Any]) -> Array:
-    """Return sums of int64 in an exact dtype; a sum of booleans is whether it is not 0."""
+    """Return int64 sums in an exact dtype; a boolean sum is whether it is nonzero."""
     return sums != 0 if dtype == np.bool_ else sums.astype(dtype)
 
 
@@ -88,7 +88,7 @@ def row_numbers(csr: Csr) -> Array:
 
 
 def without_duplicates(csr: Csr) -> Csr:
-    """Return a matrix with sorted rows, entries of one position added up."""
+    """Return a matrix with sorted rows and summed duplicates."""
     executor, xp = csr.executor, csr.executor.xp
     row = row_numbers(csr)
     begins = xp.ones(csr.nnz, np.bool_)
@@ -103,7 +103,7 @@ def without_duplicates(csr: Csr) -> Csr:
 
 
 def diagonal(matrix: Matrix, k: int) -> Array:
-    """Return the ``k``-th diagonal above the main one."""
+    """Return the ``k``-th diagonal above the main diagonal."""
     csr = canonical_rows(matrix)
     first, (m, n) = max(-k, 0), csr.shape
     length = max(min(m - first, n - max(k, 0)), 0)
@@ -115,13 +115,13 @@ def diagonal(matrix: Matrix, k: int) -> Array:
 
 
 def summable(matrix: Matrix) -> Csr:
-    """Return a matrix by rows with summable entries: booleans of one position are one entry."""
+    """Return a CSR matrix with entries that can be summed: boolean duplicates are merged."""
     csr: Csr = matrix.asformat("csr")
     return csr.without_duplicates() if csr.dtype == np.bool_ else csr
 
 
 def applied(matrix: Matrix, x: Any) -> Any:
-    """Return ``A @ x`` for an exact matrix and array, or None if ``x`` is no such array."""
+    """Return ``A @ x`` for an exact matrix and array, or None if ``x`` is not exact."""
     if is_array(x) and hasattr(x, "dtype") and x.dtype.kind not in "bui":
         return None
     executor = matrix.executor
@@ -138,7 +138,7 @@ def applied(matrix: Matrix, x: Any) -> Any:
 
 
 def product(matrix: Matrix, block: Array) -> Array:
-    """Return the product with a vector or a block of integers or booleans, exactly."""
+    """Return the exact product with a vector or a block of integers or booleans."""
     csr = summable(matrix)
     executor, dtype = csr.executor, joint_dtype(csr.dtype, block.dtype)
     factors = largest(executor, csr.data) * largest(executor, block)
@@ -173,7 +173,7 @@ def column_totals(csr: Csr, dtype: np.dtype[Any]) -> Array:
 
 
 def matmul(left: Csr, right: Csr) -> Csr:
-    """Return the product of two exact matrices: all terms, sorted by position and added up."""
+    """Return the product of two exact matrices: all terms, sorted by position and summed."""
     left, right = summable(left), summable(right)
     executor, xp = left.executor, left.executor.xp
     factors = largest(executor, left.data) * largest(executor, right.data)
@@ -199,12 +199,12 @@ def matmul(left: Csr, right: Csr) -> Csr:
 
 
 def add(left: Csr, right: Csr, alpha: int, beta: int) -> Csr:
-    """Return ``alpha * left + beta * right`` of exact matrices; entries of both patterns stay.
+    """Return ``alpha * left + beta * right`` of exact matrices, with the union of their patterns.
 
     Raises
     ------
     UnsupportedDtype
-        For a difference of booleans, which NumPy does not have either.
+        If booleans are subtracted, which NumPy refuses too.
     """
     dtype = joint_dtype(left.dtype, right.dtype)
     if dtype == np.bool_ and (alpha < 0 or beta < 0):
@@ -225,7 +225,7 @@ def add(left: Csr, right: Csr, alpha: int, beta: int) -> Csr:
 
 
 def both_exact(left: Any, right: Any) -> bool:
-    """Return whether two matrices hold integers or booleans."""
+    """Return whether both matrices store integers or booleans."""
     return is_exact(left.dtype) and is_exact(right.dtype)
 
 

@@ -1,4 +1,4 @@
-"""The triple product ``R A P`` of a coarser level."""
+"""The triple product ``R A P`` that defines a coarser level."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from .csr import Csr
 
 
 def galerkin(P: Any, A: Any, R: Any = None) -> Any:
-    """Return ``R A P``, the operator of a coarser level, with ``R`` the adjoint of ``P``.
+    """Return ``R A P``, the operator of a coarser level; by default ``R`` is the adjoint of ``P``.
 
     Parameters
     ----------
     P : matrix, shape (n, m)
-        Interpolates from the coarser level.
+        The interpolation from the coarser level.
     A : matrix, shape (n, n)
         The operator of the finer level.
     R : matrix, shape (m, n), optional
-        Restricts to the coarser level; ``P.H`` by default.
+        The restriction to the coarser level; ``P.H`` by default.
 
     Returns
     -------
     Csr, shape (m, m)
-        Rows are sorted; sums that cancel stay as zeros. Of matrices that a group shares, one that
-        it shares.
+        A matrix with sorted rows; sums that cancel stay as zeros. If a group shares the operands,
+        it also shares the result.
 
     Raises
     ------
     ShapeMismatch
-        If the shapes do not fit.
+        If the shapes do not fit together.
     InvalidArgument
         If an operand has no entries.
 
@@ -71,14 +71,14 @@ def galerkin(P: Any, A: Any, R: Any = None) -> Any:
 
 
 class Galerkin:
-    """The product ``R A P`` again and again, for new values of ``A`` in the same pattern.
+    """Repeated products ``R A P`` for new values of ``A`` with the same pattern.
 
-    Its pattern is found the first time; afterwards only values are computed, at known positions.
+    The first product determines the pattern; later ones compute only values at known positions.
 
     Parameters
     ----------
     P, R : Csr
-        The transfers, of the dtype of ``A``.
+        The transfer operators, in the dtype of ``A``.
     """
 
     def __init__(self, P: Csr, R: Csr) -> None:
@@ -87,7 +87,7 @@ class Galerkin:
         self._product: Csr | None = None
 
     def __call__(self, A: Csr) -> Csr:
-        """Return the product, in arrays of its own."""
+        """Return the product in new arrays."""
         if self._between is None or self._product is None:
             self._between = matmul(A, self.P)
             self._product = matmul(self.R, self._between)
@@ -107,7 +107,7 @@ def _with_new_values(C: Csr, A: Csr, B: Csr) -> Csr:
 
 
 def adjoint(P: Any) -> Csr:
-    """Return the conjugate transpose by compressed rows."""
+    """Return the conjugate transpose as a Csr."""
     if P.partition is not None:
         return P.H
     turned: Csr = P.asformat("csr").transpose()

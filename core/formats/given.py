@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     from ..executor import Array, Executor
     from .base import Matrix
 
-#: Rows and columns are counted by int64, one more of them by pointers.
+#: Upper bound of rows and columns: they are int64 numbers, and pointers need one more element.
 _LARGEST = int(np.iinfo(np.int64).max) - 1
 
 
 def same_memory(a: Array, b: Array) -> bool:
-    """Return whether two arrays of the host share memory."""
+    """Return whether two host arrays share memory."""
     return isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and np.may_share_memory(a, b)
 
 
 def refuse_narrow_in_scipy(dtype: np.dtype[Any]) -> None:
-    """Raise UnsupportedDtype for values of 16 bits, which SciPy's sparse matrices do not have."""
+    """Raise UnsupportedDtype for 16-bit values, which SciPy's sparse matrices do not support."""
     if is_narrow(dtype):
         raise UnsupportedDtype(
             f"SciPy's sparse matrices have no values of {dtype}: "
@@ -38,10 +38,10 @@ def refuse_narrow_in_scipy(dtype: np.dtype[Any]) -> None:
 
 
 def as_source(executor: Executor, values: Array, target: Array) -> Array:
-    """Return native values in the dtype of ``target``, from where they can be copied to it.
+    """Return native values in the dtype of ``target``, so that they can be copied to it.
 
-    NumPy copies within an array in the right order. A device copies all elements at the same time,
-    and so needs a copy first if both may share memory.
+    NumPy copies within an array in a correct order. A device copies all elements concurrently, and
+    therefore needs a temporary copy if both arrays may share memory.
     """
     on_host = executor.xp is np
     copy = not on_host and values.size > 0 and _may_overlap(executor, values, target)
@@ -49,7 +49,7 @@ def as_source(executor: Executor, values: Array, target: Array) -> Array:
 
 
 def _may_overlap(executor: Executor, a: Array, b: Array) -> bool:
-    """Return whether two native arrays may share memory, by where they begin and end."""
+    """Return whether two native arrays may share memory, from their first and last addresses."""
     (begin, end), (other_begin, other_end) = (_extent(executor, array) for array in (a, b))
     return begin < other_end and other_begin < end
 
@@ -63,9 +63,9 @@ def _extent(executor: Executor, array: Array) -> tuple[int, int]:
 
 
 def place(executor: Executor | str | None, *arrays: Any) -> Executor:
-    """Return where a matrix made of ``arrays`` lives: as asked, or where the arrays are.
+    """Return the executor of a matrix made of ``arrays``: the given one, or that of the arrays.
 
-    Arrays of the host go to the default executor.
+    Host arrays go to the default executor.
     """
     if executor is not None:
         return executor_by_name(executor)
@@ -77,7 +77,7 @@ def place(executor: Executor | str | None, *arrays: Any) -> Executor:
 
 
 def homeless(executor: Executor | str | None, arg: Any) -> bool:
-    """Return whether a matrix of ``arg`` has no home: host data, and no executor given."""
+    """Return whether a matrix made of ``arg`` has no fixed executor: host data, none given."""
     if executor is not None:
         return False
     if isinstance(arg, LinOp):
@@ -94,19 +94,19 @@ def _holds_arrays(arg: Any) -> bool:
 
 
 def as_held(executor: Executor, array: Array, dtype: Any = None, *, copy: bool = True) -> Array:
-    """Return a native array as a matrix holds it: a copy, or itself where that is allowed.
+    """Return a native array as a matrix stores it: a copy, or itself if that is allowed.
 
     Parameters
     ----------
     executor : Executor
-        Where the array lives.
+        The executor of the array.
     array : array
-        Perhaps the caller's.
+        The array, which may be the caller's.
     dtype : dtype, optional
-        The dtype of the matrix; the dtype of the array by default.
+        The dtype of the matrix; by default, the dtype of the array.
     copy : bool
-        Whether the array must be copied. Without it, an array that kernels cannot read in place, or
-        that new values cannot be written to, is copied all the same.
+        Whether the array must be copied. It is copied anyway if kernels cannot read it in place, or
+        if new values cannot be written to it.
     """
     if dtype is not None and array.dtype != dtype:
         return as_dtype(executor, array, dtype, copy=True)
@@ -117,18 +117,18 @@ def as_held(executor: Executor, array: Array, dtype: Any = None, *, copy: bool =
 def own(
     executor: Executor, checked: np.ndarray[Any, Any], given: Any, *, copy: bool = True
 ) -> Array:
-    """Return an array of the host as a native one with no other writer.
+    """Return a host array as a native array that nothing else writes to.
 
     Parameters
     ----------
     executor : Executor
-        Where it goes.
+        The target executor.
     checked : numpy.ndarray
-        The array made of ``given``: perhaps its own memory, perhaps a copy already.
+        The array made from ``given``; it may share its memory, or be a copy already.
     given : array or sequence
-        The argument of the caller, who may go on changing it.
+        The caller's argument, which the caller may change later.
     copy : bool
-        Without, the memory may stay the caller's: see :func:`as_held`.
+        If False, the memory may remain the caller's; see :func:`as_held`.
     """
     array = executor.from_host(checked)
     if not isinstance(array, np.ndarray) or is_new(array, given):
@@ -137,7 +137,7 @@ def own(
 
 
 def is_new(array: Array, given: Any) -> bool:
-    """Return whether a native array that was made of ``given`` lies in memory of its own."""
+    """Return whether a native array that was made from ``given`` has its own memory."""
     if not isinstance(array, np.ndarray):
         return is_host(given)  # copied to the device
     if isinstance(given, (list, tuple)) or home(given):
@@ -153,7 +153,7 @@ def is_coordinates(arg: Any) -> bool:
 
 
 def checked_shape(shape: Any) -> tuple[int, int]:
-    """Return ``shape`` as two non-negative integers, or raise InvalidMatrix."""
+    """Return ``shape`` as two nonnegative integers, or raise InvalidMatrix."""
     try:
         rows, columns = shape
         if int(rows) != rows or int(columns) != columns:
@@ -203,21 +203,22 @@ def converted(
     copy: bool | None = None,
     **options: Any,
 ) -> Any:
-    """Return a constructor's argument in its format; a given shape must be its own.
+    """Return a constructor's argument in its format; a given shape must match.
 
-    With ``copy=False``, an argument of this format may share memory with the result. With
-    ``copy=True`` no argument shares memory. By default an operator shares it, and arrays do not.
+    With ``copy=False``, an argument in this format may share memory with the result. With
+    ``copy=True``, the result shares no memory with any argument. By default operators share memory,
+    and arrays do not.
 
     Raises
     ------
     InvalidMatrix
-        If ``shape`` is not that of the matrix.
+        If ``shape`` differs from the shape of the matrix.
     """
     entries = None if format == "coo" else coordinates_in_any_order(arg, shape, executor)
     if entries is not None:
         arg, executor = entries, None
     if format == "csr" and isinstance(arg, np.ndarray) and is_narrow(arg.dtype):
-        # Csr alone holds 16-bit values, and a dense array becomes a Dense on its way
+        # Only Csr stores 16-bit values, and the conversion of a dense array goes through Dense.
         made = converted(arg.astype(np.float32), format, None, executor).astype(arg.dtype)
     else:
         made = matrix_of(arg, executor, copy=copy is not False).asformat(format, **options)
@@ -228,6 +229,6 @@ def converted(
 
 
 def require_shape(made: LinOp, shape: Any) -> None:
-    """Raise InvalidMatrix unless a matrix has the shape that was given, if one was."""
+    """Raise InvalidMatrix if a shape was given and the matrix has another one."""
     if shape is not None and checked_shape(shape) != made.shape:
         raise InvalidMatrix(f"shape: {shape} was given for a matrix of {made.shape}")

@@ -1,4 +1,4 @@
-"""ELL for the common part of rows and COO for the rest of the long ones."""
+"""The sum of an ELL part for typical rows and a COO part for the excess of long rows."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from ..executor import Array, Executor
     from ..linop import LinOp
 
-#: Rows up to this quantile of the lengths fit into the ELL part (Bell and Garland's third of the
-#: rows may be longer).
+#: The width of the ELL part is this quantile of the row lengths (Bell and Garland allow a third of
+#: the rows to be longer).
 QUANTILE = 0.67
 
 
@@ -31,16 +31,16 @@ class Hybrid(Matrix):
     Parameters
     ----------
     arg : matrix or tuple
-        Any matrix, or ``(data, (row, col))``; duplicates are added up.
+        Any matrix, or ``(data, (row, col))`` with duplicates summed.
     shape : tuple of int, optional
-        Rows and columns: needed with coordinates, unless the largest index tells them.
+        Rows and columns; required with coordinates, unless the largest index determines them.
     width : int, optional
         Width of the ELL part; by default the 67 % quantile of the row lengths.
     dtype, executor
         As for :class:`Csr`.
     copy : bool
-        Whether the entries of another library's matrix must be copied on the way; the packed
-        arrays are this matrix's own in any case.
+        Whether the entries of another library's matrix must be copied before the conversion. The
+        packed arrays always belong to this matrix.
 
     References
     ----------
@@ -83,12 +83,12 @@ class Hybrid(Matrix):
 
     @classmethod
     def _from_parts(cls, ell: Ell, coo: Coo) -> Self:
-        """Return the matrix of two parts, with a copy of the values of both in one array."""
+        """Make a matrix from two parts; the values of both are copied into one array."""
         return cls._with_values(ell, coo, _joined(ell, coo))
 
     @classmethod
     def _with_values(cls, ell: Ell, coo: Coo, data: Array) -> Self:
-        """Return the matrix with the patterns of two parts and the values of an array."""
+        """Make a matrix from the patterns of two parts and an array of values."""
         cut = int(ell.data.size)
         part = ell._with_data(data[:cut].reshape(ell.data.shape))
         return cls._made(part, coo._with_data(data[cut:]), data)
@@ -102,7 +102,7 @@ class Hybrid(Matrix):
 
     @property
     def data(self) -> Array:
-        """The values of both parts, ELL first, with its padding; the parts are views of it."""
+        """The values of the ELL part with its padding, then of the COO part; both are views."""
         return _joined(self.ell, self.coo) if self._data is None else self._data
 
     @data.setter
@@ -116,12 +116,12 @@ class Hybrid(Matrix):
 
     @property
     def nnz(self) -> int:
-        """How many entries are stored, padding left out."""
+        """The number of stored entries, without padding."""
         return self.ell.nnz + self.coo.nnz
 
     @property
     def nbytes(self) -> int:
-        """Bytes that the matrix occupies."""
+        """The size of the matrix in bytes."""
         return self.ell.nbytes + self.coo.nbytes
 
     @property
@@ -141,7 +141,7 @@ class Hybrid(Matrix):
 
     @property
     def _values_version(self) -> int:
-        """A number that is another one after every change of the values."""
+        """A number that differs after every change of the values."""
         return self.ell._values_version + self.coo._values_version
 
     def _twin(self) -> Self:
@@ -151,7 +151,7 @@ class Hybrid(Matrix):
         return self._with_values(self.ell, self.coo, data)
 
     def update_values(self, data: Any) -> None:
-        """Overwrite the values, in the order of :attr:`data`, and keep the pattern."""
+        """Overwrite the values, in the order of :attr:`data`; the pattern stays."""
         values = native(self.executor, data, "data")
         cut = int(self.ell.data.size)
         if tuple(values.shape) != (cut + self.coo.nnz,):
@@ -165,7 +165,7 @@ class Hybrid(Matrix):
     def _in_double(self) -> LinOp | None:
         ell, coo = self.ell._in_double(), self.coo._in_double()
         assert isinstance(ell, Ell) and isinstance(coo, Coo)
-        return self._made(ell, coo, None)  # they follow the values of this matrix
+        return self._made(ell, coo, None)  # updated with the values of this matrix
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
         if self.coo.nnz and self.executor.supports(operations.hybrid_spmv):

@@ -1,4 +1,4 @@
-"""Matrices of far more rows or columns than entries: empty ones take no memory."""
+"""Matrices with far more rows or columns than entries, without memory for the empty ones."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class Occupied(NamedTuple):
     Attributes
     ----------
     matrix : Matrix
-        The entries, in a smaller shape.
+        The entries in a smaller matrix.
     rows, columns : array of int or None
-        The number that each row and column has in the whole matrix; None if all are there.
+        Original number of each row and column; None if none was left out.
     """
 
     matrix: Matrix
@@ -33,9 +33,9 @@ class Occupied(NamedTuple):
 
 
 def occupied(matrix: Matrix) -> Occupied:
-    """Leave out empty rows of coordinates and of columns, and empty columns of rows.
+    """Leave out empty rows and columns of a Coo, empty columns of a Csr, empty rows of a Csc.
 
-    They are left out where there are many, and where the format has no pointer for each.
+    They are left out if most are empty, in the directions in which the format has no pointers.
     """
     (m, n), nnz = matrix.shape, matrix.nnz
     if isinstance(matrix, Coo) and (is_hypersparse(m, nnz) or is_hypersparse(n, nnz)):
@@ -59,22 +59,22 @@ def occupied(matrix: Matrix) -> Occupied:
 
 
 def _numbered(matrix: Matrix, numbers: Array) -> tuple[Array, Array]:
-    """Return the numbers that occur, rising, and for each entry which of them it has."""
+    """Return the distinct numbers in ascending order, and the rank of each entry's number."""
     found, which = matrix.executor.xp.unique(numbers, return_inverse=True)
     return found, which.reshape(-1).astype(numbers.dtype)
 
 
 def canonical_entries(matrix: Matrix) -> Csr:
-    """Return all entries by rows or by columns, entries of one place added up.
+    """Return all entries as compressed rows or columns; duplicates are summed.
 
-    Empty rows or columns may be left out, as :func:`occupied` does.
+    Empty rows or columns may be left out, as in :func:`occupied`.
     """
     matrix = occupied(matrix).matrix
     return canonical(matrix.T if matrix.format == "csc" else matrix)
 
 
 def transposed(matrix: Coo) -> Coo:
-    """Return the transpose of coordinates, sorted by its rows."""
+    """Return the transpose of a Coo, sorted by its rows."""
     (m, n), executor = matrix.shape, matrix.executor
     if not is_hypersparse(n, matrix.nnz):
         made: Coo = columns_of(matrix).T.asformat("coo")
@@ -85,7 +85,7 @@ def transposed(matrix: Coo) -> Coo:
 
 
 def without_duplicates(matrix: Coo) -> Coo:
-    """Return coordinates in rising order, entries of one place added up."""
+    """Return a Coo with sorted entries and summed duplicates."""
     compact, rows, columns = occupied(matrix)
     entries = rows_of(compact)  # type: ignore[arg-type]
     summed = entries.without_duplicates()
@@ -100,7 +100,7 @@ def without_duplicates(matrix: Coo) -> Coo:
 
 
 def rows_or_columns(matrix: Matrix) -> tuple[Csr, bool]:
-    """Return the entries by rows, or by columns if rows take memory; and whether by columns."""
+    """Return compressed rows, or columns if rows need too much memory; and whether columns."""
     if isinstance(matrix, Csc):
         return matrix.T, True
     if isinstance(matrix, Coo) and is_hypersparse(matrix.shape[0], matrix.nnz):

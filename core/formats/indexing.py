@@ -1,8 +1,9 @@
-"""Indexing: the meaning of ``A[key]``, by NumPy's rules for two dimensions.
+"""Indexing: the meaning of ``A[key]`` by NumPy's rules for two dimensions.
 
-An integer takes an axis away, so that a row or a column is a sparse vector. Slices, integers and
-booleans of one dimension choose rows and columns. Two arrays meet as NumPy broadcasts them: of one
-dimension they name single entries, of two dimensions (``numpy.ix_``) a matrix of entries.
+An integer removes an axis, so that a row or a column is a sparse vector. Slices, and
+one-dimensional arrays of integers or booleans, select rows and columns. Two arrays are broadcast as
+in NumPy: one-dimensional arrays select single entries, two-dimensional ones (``numpy.ix_``) a
+matrix of entries.
 """
 
 from __future__ import annotations
@@ -42,18 +43,18 @@ def item(matrix: Matrix, key: Any) -> Any:
     Returns
     -------
     number, SparseVector, Csr or array
-        The entry of a row and a column, one row or column, rows and columns, or a dense array of
-        the entries that arrays of one dimension name.
+        An entry; a row or column; a matrix of rows and columns; or a dense array of the entries
+        that one-dimensional arrays select.
 
     Raises
     ------
     IndexOutOfRange
-        If there is no such row or column.
+        If a row or column does not exist.
     InvalidIndex
-        If the key is of another kind, or the result would have three dimensions.
+        If the key has another kind, or if the result would have three dimensions.
     """
     if type(key) is tuple and len(key) == 2 and type(key[0]) is slice and type(key[1]) is slice:
-        return _block(matrix, *key)  # most often, and soonest told
+        return _block(matrix, *key)  # the most frequent case, and the fastest test
     return _item(matrix, _without_ellipsis_of_mask(_with_dense_vectors(key)))
 
 
@@ -83,13 +84,13 @@ def _item(matrix: Matrix, key: Any) -> Any:
 
 
 def _block(matrix: Matrix, row: Any, column: Any) -> Csr:
-    """Return rows and columns, of which one at least is a slice."""
+    """Return rows and columns; at least one key is a slice."""
     return apart(_chosen(_chosen(matrix, 0, row), 1, column), matrix)
 
 
 def entry(matrix: Matrix, row: int, column: int) -> Any:
-    """Return the entry at a position, duplicates added up, as a number of the same dtype."""
-    if matrix.dtype == np.int64:  # float64 does not hold all of them
+    """Return the entry at a position as a number of the same dtype; duplicates are summed."""
+    if matrix.dtype == np.int64:  # float64 cannot represent all of them
         xp = matrix.executor.xp
         found = values_at(matrix, *(xp.asarray([index]) for index in (row, column)))
         return matrix.executor.to_host(found)[0]
@@ -104,7 +105,7 @@ def entry(matrix: Matrix, row: int, column: int) -> Any:
 
 
 def _axes(key: Any) -> tuple[Any, Any]:
-    """Return the keys of rows and of columns.
+    """Return the keys of rows and columns.
 
     Raises
     ------
@@ -121,9 +122,9 @@ def _axes(key: Any) -> tuple[Any, Any]:
 
 
 def _expanded(parts: list[Any]) -> list[Any]:
-    """Return the parts of a key with slices for an ellipsis and for axes that it leaves out.
+    """Return the parts of a key with slices for an ellipsis and for missing axes.
 
-    None, which adds an axis, stays.
+    None, which adds an axis, is kept.
     """
     named = [part for part in parts if part is not None and part is not Ellipsis]
     ellipses = [i for i, part in enumerate(parts) if part is Ellipsis]
@@ -136,14 +137,14 @@ def _expanded(parts: list[Any]) -> list[Any]:
 
 
 def _with_dense_vectors(key: Any) -> Any:
-    """Return a key with sparse vectors, which choose rows or columns, as arrays."""
+    """Return a key with sparse vectors replaced by arrays; they select rows or columns."""
     if isinstance(key, tuple):
         return tuple(part.toarray() if isinstance(part, SparseVector) else part for part in key)
     return key.toarray() if isinstance(key, SparseVector) else key
 
 
 def _without_ellipsis_of_mask(key: Any) -> Any:
-    """Return a mask of two dimensions that stands next to an ellipsis alone; other keys as is."""
+    """Return a two-dimensional mask without an ellipsis; other keys are unchanged."""
     if isinstance(key, tuple) and len(key) == 2 and any(part is Ellipsis for part in key):
         (other,) = [part for part in key if part is not Ellipsis] or [Ellipsis]
         if isinstance(other, list) and other and isinstance(other[0], list):
@@ -154,7 +155,7 @@ def _without_ellipsis_of_mask(key: Any) -> Any:
 
 
 def _normalized(matrix: Matrix, axis: int, key: Any) -> Any:
-    """Return a part of a key as an int, a slice, or an array of the executor of integers."""
+    """Return a part of a key as an int, a slice, or a native array of integers."""
     count, name = matrix.shape[axis], ("rows", "columns")[axis]
     if isinstance(key, slice):
         return key
@@ -165,9 +166,9 @@ def _normalized(matrix: Matrix, axis: int, key: Any) -> Any:
 
 
 def _numbers(matrix: Matrix, key: Any, count: int, name: str) -> Array:
-    """Return integers or booleans of one or two dimensions as numbers of rows or columns.
+    """Return integers or booleans with one or two dimensions as numbers of rows or columns.
 
-    Arrays of the executor are read through its array namespace.
+    Native arrays are read through the array namespace of the executor.
     """
     executor = matrix.executor
     if not is_array(key) or isinstance(key, Number):
@@ -175,11 +176,11 @@ def _numbers(matrix: Matrix, key: Any, count: int, name: str) -> Array:
             f"Index dimension must be 1 or 2: {name} are named by a slice, an integer, or integers "
             f"or booleans of one dimension, got {key!r}"
         )
-    if not is_host(key):  # a tensor of the same device becomes native
+    if not is_host(key):  # a tensor on the same device becomes native
         key = native(executor, key, name)
     try:
         xp, given = (executor.xp, key) if executor.owns(key) else (np, np.asarray(key))
-    except ValueError as error:  # sequences of different lengths
+    except ValueError as error:  # nested sequences of different lengths
         raise InvalidIndex(f"{name}: not an array of integers: {error}") from None
     if given.ndim not in (1, 2):
         raise InvalidIndex(
@@ -202,8 +203,8 @@ def _numbers(matrix: Matrix, key: Any, count: int, name: str) -> Array:
 
 
 def _all_within(xp: Any, numbers: Array, count: int, name: str) -> Array:
-    """Return numbers of rows or columns, of which negative ones count from the end."""
-    # As unsigned numbers, negative ones are the largest: one pass of the host looks at both ends.
+    """Return row or column numbers; negative ones count from the end."""
+    # Viewed as unsigned, negative numbers are the largest: on the host one pass checks both bounds.
     if xp is np and int(numbers.view(np.uint64).max()) < count:
         return numbers
     outside = (numbers < -count) | (numbers >= count)
@@ -226,7 +227,7 @@ def _within(index: int, extent: int) -> int:
 
 
 def _chosen(matrix: Matrix, axis: int, key: Any) -> Csr:
-    """Return the rows (axis 0) or columns of a slice or of an array."""
+    """Return the rows (axis 0) or columns that a slice or an array selects."""
     take = take_columns if axis else take_rows
     if not isinstance(key, slice):
         return take(matrix, key)
@@ -247,7 +248,7 @@ def _as_array(matrix: Matrix, key: Any) -> Array:
 
 
 def _refuse_two_dimensions(*keys: Any) -> None:
-    """Raise InvalidArgument for a slice next to an array of two dimensions."""
+    """Raise InvalidArgument for a slice next to a two-dimensional array."""
     if any(isinstance(key, slice) for key in keys):
         raise InvalidIndex(
             "an index of two dimensions and a slice have a result of three, and >2D is not "
@@ -256,7 +257,7 @@ def _refuse_two_dimensions(*keys: Any) -> None:
 
 
 def _entries(matrix: Matrix, row: Array, column: Array) -> Any:
-    """Return the entries that two arrays name; outer ones as rows and then columns."""
+    """Return the entries that two arrays select; an outer pair selects rows, then columns."""
     xp = matrix.executor.xp
     if row.ndim == column.ndim == 2 and row.shape[1] == 1 and column.shape[0] == 1:
         return take_columns(take_rows(matrix, row.reshape(-1)), column.reshape(-1))
@@ -302,20 +303,20 @@ def _with_new_axes(matrix: Matrix, key: tuple[Any, ...]) -> Any:
 
 
 def _as_slice(matrix: Matrix, axis: int, index: Any) -> slice:
-    """Return the slice of one row or column."""
+    """Return the slice that selects one row or column."""
     at = _within(int(index), matrix.shape[axis])
     return slice(at, at + 1)
 
 
 def _is_mask(key: Any) -> bool:
-    """Return whether a key is a matrix or an array of two dimensions of booleans."""
+    """Return whether a key is a boolean matrix, or a two-dimensional boolean array."""
     if isinstance(key, LinOp) or hasattr(key, "tocsr"):
         return True
     return getattr(key, "ndim", 0) == 2 and key.dtype == bool
 
 
 def _is_column_mask(matrix: Matrix, key: Any) -> bool:
-    """Return whether a key is an array of a boolean for each column."""
+    """Return whether a key is an array with one boolean for each column."""
     return str(getattr(key, "dtype", "")) == "bool" and tuple(key.shape) == matrix.shape[1:]
 
 

@@ -1,9 +1,10 @@
-"""Patterns of results that are asked for again.
+"""Patterns of results, which are kept for repeated operations.
 
-An operation on structure makes a pattern from patterns: where its entries are costs launches, a
-wait for their number, and memory. A program that takes the same columns of a matrix in every step,
-or stacks the same matrices, asks for new values alone. So the second call of an operation keeps the
-pattern of its result, and later calls move the values. One call keeps no memory.
+An operation on structure makes a pattern from patterns. Finding the positions of its entries costs
+launches, a wait for their number, and memory. A program that selects the same columns of a matrix
+in every step, or stacks the same matrices, needs only new values. Therefore the second call of an
+operation with the same arguments keeps the pattern of its result, and later calls only move the
+values. A single call keeps no memory.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ V = TypeVar("V")
 
 
 class Repeated(Generic[V]):
-    """An object that is made for the arguments of the last call, and kept from the second on.
+    """An object that is made for the arguments of the last call, and kept from the second call on.
 
     Examples
     --------
@@ -37,9 +38,9 @@ class Repeated(Generic[V]):
         self._last: tuple[Hashable, V | None] = (None, None)
 
     def of(self, arguments: Hashable, make: Callable[[], V]) -> V | None:
-        """Return the object for these arguments; None if the last call had others.
+        """Return the object for these arguments, or None if the last call had other arguments.
 
-        Arguments, results and who asks are replaced at once, so that threads may share this.
+        The fields are replaced together, so that threads can share this object.
         """
         last, found = self._last
         if last != arguments:
@@ -52,7 +53,7 @@ class Repeated(Generic[V]):
 
 
 def repeated(csr: Csr, key: Key[Repeated[V]]) -> Repeated[V] | None:
-    """Return the object of a key with the pattern of a matrix; None where nothing is to be kept."""
+    """Return the object of a key for the pattern of a matrix, or None if it keeps nothing."""
     return None if csr.is_lean else csr._pattern.get(key, Repeated)
 
 

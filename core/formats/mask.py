@@ -1,4 +1,4 @@
-"""Patterns of one interval of columns in each row."""
+"""Patterns with one interval of columns in each row."""
 
 from __future__ import annotations
 
@@ -31,26 +31,26 @@ _MOVED: Key[Mask] = Key("mask on another executor")
 
 
 class Mask(Assembled):
-    """A matrix of ones in one interval of columns in each row, of which the ends alone are stored.
+    """A matrix of ones in one interval of columns per row; it stores only the interval ends.
 
-    The functions of :mod:`wollemi.masks` make the usual ones. :func:`wollemi.fusedmm` with a mask
-    is attention, and ``mask @ x`` adds up rows of ``x``; neither makes an array of entries.
+    The functions of :mod:`wollemi.masks` make common masks. :func:`wollemi.fusedmm` with a mask is
+    attention, and ``mask @ x`` sums rows of ``x``; neither creates an array of entries.
 
     Parameters
     ----------
     first, last : array of int, shape (m,)
-        Row ``i`` has the columns ``first[i], ..., last[i] - 1``: none where ``last[i]`` is not
-        above ``first[i]``. Neither may fall from a row to the next one, so that columns have one
-        interval of rows each, too.
+        Row ``i`` has the columns ``first[i], ..., last[i] - 1``; it is empty if ``last[i]`` is not
+        above ``first[i]``. Neither array may decrease from a row to the next, so that each column
+        has one interval of rows.
     columns : int
-        How many there are.
+        The number of columns.
     dtype, executor
         As for :class:`wollemi.Csr`.
 
     Raises
     ------
     InvalidMatrix
-        If an end falls, or is not in ``0..columns``.
+        If an end decreases, or is outside of ``0..columns``.
 
     Examples
     --------
@@ -93,7 +93,7 @@ class Mask(Assembled):
         self._take(where, shape, asked_dtype(dtype, stored_dtype), begin, end)
         self._follows = homeless(executor, first)
 
-    if not TYPE_CHECKING:  # which would take every name for one that there is
+    if not TYPE_CHECKING:  # type checkers would accept every name
 
         def __getattr__(self, name: str) -> Any:
             """Raise an error that names the replacement for an attribute of other matrices."""
@@ -110,7 +110,7 @@ class Mask(Assembled):
         begin: np.ndarray[Any, Any],
         end: np.ndarray[Any, Any],
     ) -> None:
-        """Become the mask of ends on the host that are known to be right."""
+        """Initialize the mask from valid ends on the host."""
         index = index_dtype(max(shape), begin.dtype, end.dtype)
         begin, end = begin.astype(index), np.maximum(begin, end).astype(index)
         self.shape, self.dtype, self.executor = shape, dtype, where
@@ -127,18 +127,18 @@ class Mask(Assembled):
         begin: np.ndarray[Any, Any],
         end: np.ndarray[Any, Any],
     ) -> Self:
-        """Make a mask of ends on the host that are known to be right."""
+        """Make a mask from valid ends on the host."""
         made = cls.__new__(cls)
         made._take(where, shape, dtype, begin, end)
         return made
 
     def _following(self, *made_of: Mask) -> Self:
-        """Return this mask, without a home if nothing that it was made of has one."""
+        """Return this mask; it has no fixed executor if none of ``made_of`` has one."""
         self._follows = all(mask._follows for mask in made_of)
         return self
 
     def _ends(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-        """Return first and last on the host."""
+        """Return ``first`` and ``last`` on the host."""
         begin, end = (np.asarray(self.executor.to_host(x)) for x in (self.first, self.last))
         return begin, end
 
@@ -151,12 +151,12 @@ class Mask(Assembled):
 
     @property
     def nbytes(self) -> int:
-        """Bytes that the mask occupies."""
+        """The size of the mask in bytes."""
         return int(self.first.nbytes + self.last.nbytes)
 
     @cached_property
     def indptr(self) -> Array:
-        """Where the entries of each row would be in a list of all: int64, shape (m + 1,)."""
+        """The row pointers that a list of all entries would have: int64, shape (m + 1,)."""
         begin, end = self._ends()
         starts = np.zeros(begin.size + 1, np.int64)
         np.cumsum(end - begin, dtype=np.int64, out=starts[1:])
@@ -184,14 +184,14 @@ class Mask(Assembled):
         return Csr._from_arrays(self.executor, self.shape, *native)._following(self)
 
     def to_dense(self) -> np.ndarray[Any, Any]:
-        """Return a NumPy array of zeros and ones."""
+        """Return all entries as a NumPy array of zeros and ones."""
         begin, end = self._ends()
         column = np.arange(self.shape[1])
         there = (begin[:, None] <= column) & (column < end[:, None])
         return there.astype(self.dtype)
 
     def __and__(self, other: Any) -> Mask:
-        """Return the mask of the positions in both."""
+        """Return the mask of the positions in both masks."""
         if not isinstance(other, Mask):
             return NotImplemented
         if other.shape != self.shape:
@@ -203,7 +203,7 @@ class Mask(Assembled):
         return self._from_ends(mine.executor, self.shape, dtype, *both)._following(mine, its)
 
     def __or__(self, other: Any) -> Any:
-        """Return the positions in either, as a :class:`~.mask_union.MaskUnion`."""
+        """Return the union of the positions, as a :class:`~.mask_union.MaskUnion`."""
         if not isinstance(other, Mask):
             return NotImplemented
         from .mask_union import united
@@ -212,12 +212,12 @@ class Mask(Assembled):
 
     @property
     def T(self) -> Mask:
-        """The transpose: a mask, too, made once."""
+        """The transpose, which is a mask too; it is made once."""
         return self._pattern.get(_TRANSPOSED, self._transposed).astype(self.dtype)
 
     def _transposed(self) -> Mask:
-        # For rising ends, the ends of the rows with column j in their interval: the first row that
-        # ends behind j, and all rows that begin up to j.
+        # Since the ends are ascending, column j belongs to the rows from the first row that ends
+        # behind j to the last row that begins at or before j.
         begin, end = self._ends()
         column = np.arange(self.shape[1], dtype=begin.dtype)
         rows = (np.searchsorted(ends, column, side="right") for ends in (end, begin))
@@ -242,15 +242,15 @@ class Mask(Assembled):
         return self._from_ends(target, self.shape, self.dtype, *self._ends())
 
     def beside(self, place: Executor | None) -> Mask:
-        """Return this mask on an executor if it has no home: made once for each."""
+        """Return this mask on an executor if it is not fixed to one; made once for each."""
         if place is None or not self._follows or place == self.executor:
             return self
         return self._pattern.get(_MOVED.of_size(place.name), lambda: self.to(place))
 
     def astype(self, dtype: DTypeLike) -> Mask:
-        """Return this mask with ones of ``dtype``; itself if they are already.
+        """Return this mask with ones of ``dtype``; itself if they already have it.
 
-        Both share one memory, and data prepared for one of them serve the other.
+        Both masks share their memory and the data prepared for products.
         """
         asked = asked_dtype(dtype, stored_dtype)
         if asked == self.dtype:
@@ -260,12 +260,12 @@ class Mask(Assembled):
         return made
 
     def plan_for(self, product: str = "", *options: object, **named: object) -> NoReturn:
-        """Say that masks have no plans.
+        """Raise an error: masks have no plans.
 
         Parameters
         ----------
         product : str
-            As for :meth:`Csr.plan_for`; every product is refused.
+            As for :meth:`Csr.plan_for`; all values are refused.
 
         Raises
         ------
@@ -292,7 +292,7 @@ class Mask(Assembled):
 
 
 def _check_ends(name: str, ends: np.ndarray[Any, Any], columns: int) -> None:
-    """Raise InvalidMatrix unless ends are columns, and never fall."""
+    """Raise InvalidMatrix unless ends are column numbers and never decrease."""
     if ends.size and not (ends[0] >= 0 and ends.max() <= columns):
         raise InvalidMatrix(f"{name}: expected columns from 0 to {columns}")
     falls = np.flatnonzero(ends[1:] < ends[:-1])
@@ -305,12 +305,12 @@ def _check_ends(name: str, ends: np.ndarray[Any, Any], columns: int) -> None:
 
 
 def refuse_without_entries(A: Any) -> None:
-    """Raise if a method for stored entries is given a matrix that stores none.
+    """Raise an error if a method for stored entries gets a matrix that stores none.
 
     Raises
     ------
     UnsupportedOperation
-        With the method's replacement.
+        If it does; the message names the replacement of the method.
     """
     if isinstance(A, PlannedMatrix):
         A.refuse("this product")

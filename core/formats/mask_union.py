@@ -1,4 +1,4 @@
-"""Patterns of several intervals of columns in each row: masks without common positions."""
+"""Patterns with several intervals of columns in each row: unions of disjoint masks."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 class MaskUnion(Assembled):
     """The union of masks, ``a | b``: a few intervals of columns in each row.
 
-    :func:`wollemi.fusedmm` computes with one interval after the other, and puts the results of a
-    softmax together by the logarithms of their totals.
+    :func:`wollemi.fusedmm` processes one interval after the other, and combines the results of a
+    softmax through the logarithms of their totals.
 
     Parameters
     ----------
     parts : sequence of Mask
-        Of one shape and dtype, on one executor, without common positions; ``a | b`` makes them so.
+        Disjoint masks of a common shape and dtype on one executor; ``a | b`` makes them disjoint.
 
     Examples
     --------
@@ -56,12 +56,12 @@ class MaskUnion(Assembled):
 
     @property
     def nnz(self) -> int:
-        """How many positions there are."""
+        """The number of positions."""
         return sum(part.nnz for part in self.parts)
 
     @property
     def nbytes(self) -> int:
-        """Bytes that the ends of all intervals occupy."""
+        """The size of the ends of all intervals in bytes."""
         return sum(part.nbytes for part in self.parts)
 
     def __repr__(self) -> str:
@@ -76,17 +76,17 @@ class MaskUnion(Assembled):
         return reduce(lambda a, b: a + b, found).sort()
 
     def to_dense(self) -> np.ndarray[Any, Any]:
-        """Return a NumPy array of zeros and ones."""
+        """Return all entries as a NumPy array of zeros and ones."""
         return reduce(np.add, [part.to_dense() for part in self.parts])
 
     def __or__(self, other: Any) -> MaskUnion:
-        """Return the positions in either."""
+        """Return the union of the positions."""
         return united(self, other) if isinstance(other, (Mask, MaskUnion)) else NotImplemented
 
     __ror__ = __or__
 
     def __and__(self, other: Any) -> MaskUnion:
-        """Return the positions in both."""
+        """Return the intersection of the positions."""
         if not isinstance(other, (Mask, MaskUnion)):
             return NotImplemented
         its = other.parts if isinstance(other, MaskUnion) else (other,)
@@ -96,7 +96,7 @@ class MaskUnion(Assembled):
 
     @property
     def T(self) -> MaskUnion:
-        """The transpose: a union, too."""
+        """The transpose, which is a union too."""
         return MaskUnion([part.T for part in self.parts])
 
     @property
@@ -115,13 +115,13 @@ class MaskUnion(Assembled):
         return self if target == self.executor else MaskUnion([p.to(target) for p in self.parts])
 
     def beside(self, place: Executor | None) -> MaskUnion:
-        """Return this union on an executor if it has no home."""
+        """Return this union on an executor if it is not fixed to one."""
         if place is None or not self._follows or place == self.executor:
             return self
         return MaskUnion([part.beside(place) for part in self.parts])
 
     def astype(self, dtype: DTypeLike) -> Self:
-        """Return this union with ones of ``dtype``; itself if they are already."""
+        """Return this union with ones of ``dtype``; itself if they already have it."""
         asked = asked_dtype(dtype, stored_dtype)
         if asked == self.dtype:
             return self
@@ -134,7 +134,7 @@ def united(a: Mask | MaskUnion, b: Mask | MaskUnion) -> MaskUnion:
     Raises
     ------
     ShapeMismatch
-        If they differ in shape.
+        If they have different shapes.
     """
     if a.shape != b.shape:
         raise ShapeMismatch(f"|: masks of shapes {a.shape} and {b.shape}")
@@ -151,9 +151,9 @@ def united(a: Mask | MaskUnion, b: Mask | MaskUnion) -> MaskUnion:
 
 
 def _without(mask: Mask, other: Mask) -> list[Mask]:
-    """Return the positions of a mask before and after the intervals of another one."""
+    """Return the positions of a mask before and after the intervals of another mask."""
     (begin, end), (its_begin, its_end) = mask._ends(), other._ends()
-    # Ends that never fall stay so: they are minima and maxima of such ends.
+    # Minima and maxima of nondecreasing ends are nondecreasing again.
     before = (begin, np.maximum(begin, np.minimum(end, its_begin)))
     start = np.maximum(begin, its_end)
     after = (start, np.maximum(start, end))

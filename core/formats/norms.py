@@ -47,30 +47,30 @@ def norm(A: Any, ord: Any = None, axis: int | None = None) -> Any:
     Parameters
     ----------
     A : Matrix, SparseVector, or a sparse matrix of another library
-        In any format; entries of one position are added up before. A matrix that a group shares has
-        no norms of rows and columns.
+        A matrix in any format; duplicates are summed first. For a matrix that a group shares, norms
+        of rows and columns are not available.
     ord : {None, "fro", 1, -1, inf, -inf, 0} or float
-        ``None`` and ``"fro"``: the Frobenius norm. 1: the largest sum of absolute values of a
-        column, inf: of a row, -1 and -inf: the smallest. With an axis ``None`` and 2: the
-        Euclidean norm of each column or row, 1: the sum of its absolute values, inf and -inf: the
-        largest and the smallest of them, 0: how many are not zero, another positive p: the p-th
-        root of the sum of their p-th powers.
+        Without an axis, ``None`` and ``"fro"`` mean the Frobenius norm; 1 is the largest column sum
+        of absolute values, inf the largest row sum, and -1 and -inf are the smallest. With an axis,
+        ``None`` and 2 mean the Euclidean norm of each column or row; 1 is the sum of its absolute
+        values, inf and -inf are the largest and the smallest of them, 0 is the number of nonzeros,
+        and another positive p gives the p-th root of the sum of the p-th powers.
     axis : {None, 0, 1}
-        0: of each column, 1: of each row.
+        0: the norm of each column; 1: of each row.
 
     Returns
     -------
     number, or native array of shape (n,) or (m,)
-        Of the real dtype that belongs to the matrix's; for 16-bit dtypes it is computed, and
-        returned, in float32. With ``ord=0`` of int64.
+        A real number in the precision of the matrix; for 16-bit dtypes it is computed and returned
+        in float32. With ``ord=0`` the dtype is int64.
 
     Raises
     ------
     InvalidArgument
-        If ``ord`` is another; the 2-norm of a matrix is the first value that
+        If ``ord`` is not one of these. The 2-norm of a matrix is the first value that
         ``wl.linalg.svds(A, k=1)`` returns.
     UnsupportedOperand
-        If ``A`` is no matrix.
+        If ``A`` is not a matrix.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def norm(A: Any, ord: Any = None, axis: int | None = None) -> Any:
             "of wl.linalg.svds(A, k=1)"
         )
     if isinstance(A, LinOp) and A.partition is not None and hasattr(A, "_norm"):
-        return A._norm(ord, axis)  # rows that a group shares
+        return A._norm(ord, axis)  # a group shares the rows
     matrix = _as_matrix(A)
     matrix = matrix.astype(np.float64) if is_exact(matrix.dtype) else matrix
     if axis is not None:
@@ -107,7 +107,7 @@ def norm(A: Any, ord: Any = None, axis: int | None = None) -> Any:
         sums = totals(magnitudes(small.T if turned else small), axis ^ turned)
         found = number_of_array(matrix.executor, sums, which.of_all)[()]
     if ord < 0 and small.shape[1 - axis] < matrix.shape[1 - axis]:
-        found = 0.0  # the sum of an empty row or column
+        found = 0.0  # sum of an empty row or column
     return real_dtype(np.float32 if is_narrow(matrix.dtype) else matrix.dtype).type(found)
 
 
@@ -149,7 +149,7 @@ def _of_vectors(matrix: Matrix, axis: int, ord: Any) -> Array:
 
 
 def euclidean(executor: Executor, array: Array) -> Any:
-    """Return the square root of the sum of squares, without overflow or underflow in between."""
+    """Return the square root of a sum of squares without intermediate overflow or underflow."""
     real = real_dtype(array.dtype)
     array = in_double_if_long(executor, array)
     if real_dtype(array.dtype) != real:
@@ -158,7 +158,7 @@ def euclidean(executor: Executor, array: Array) -> Any:
     column, found = as_column(array), executor.allocate((1,), real)
     executor.run(vector.norm, column, found)
     plain = executor.to_host(found)[0]
-    # The largest value lies between the norm divided by the root of the length, and the norm.
+    # The largest value is between the norm divided by the square root of the length, and the norm.
     if plain > 0 and all(map(_squares_are_safe, (plain, plain / real.type(array.size) ** 0.5))):
         return plain
     executor.run(vector.largest, column, found)
@@ -173,16 +173,16 @@ def euclidean(executor: Executor, array: Array) -> Any:
 
 
 def _rooted_sums(csr: Csr, add_up: Callable[[Csr], Array], power_of: float) -> Array:
-    """Return the p-th roots of sums of p-th powers; all entries are scaled by the largest one.
+    """Return p-th roots of sums of p-th powers; entries are first scaled by the largest one.
 
     Parameters
     ----------
     csr : Csr
         The matrix, without duplicates.
     add_up : callable
-        Returns the sum of each row, or of each column.
+        Returns the sum of each row or of each column.
     power_of : float
-        p, a positive number; of squares the scale is left out where they are safe.
+        The exponent p > 0. For p = 2 the scaling is omitted if squares are safe.
     """
     executor, real = csr.executor, real_dtype(csr.dtype)
     sizes = magnitudes(csr)
@@ -204,9 +204,9 @@ def _rooted_sums(csr: Csr, add_up: Callable[[Csr], Array], power_of: float) -> A
 
 
 def _squares_are_safe(largest: Any) -> bool:
-    """Return whether squares of numbers up to this size, and their sums, are far from the ends.
+    """Return whether squares up to this value, and their sums, are far from over- and underflow.
 
-    Values with vanishing squares do not count next to the largest value.
+    Values whose squares underflow are negligible next to the largest value.
     """
     low, high = _range_of_safe_squares(largest.dtype)
     return bool(largest == 0 or low < largest < high)

@@ -1,4 +1,4 @@
-"""Matrices without a home, beside operands of the host."""
+"""Host copies of matrices without a fixed executor, for operands on the host."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 
 class _OnHost:
-    """A copy of a matrix on the host, which follows its values."""
+    """A copy of a matrix on the host, which is updated with its values."""
 
     def __init__(self, A: Csr) -> None:
         self.matrix: Csr = A.to(host_executor())
 
     def update_values(self, A: Csr) -> None:
-        """Take over new values."""
+        """Copy new values to the host."""
         self.matrix.update_values(A.executor.to_host(A.data))
 
 
@@ -28,7 +28,7 @@ _ON_HOST: Key[_OnHost] = Key("a matrix beside operands of the host")
 
 
 def on_host(A: Csr) -> Csr | None:
-    """Return a matrix without a home on the host, or None if it has one or is there; made once."""
+    """Return the host copy of a matrix without a fixed executor; None if it needs none."""
     if not A._follows or A.executor.xp is np:
         return None
     return A._copies.get(_ON_HOST, lambda: _OnHost(A)).matrix

@@ -1,4 +1,4 @@
-"""The second operand of an entry-wise operation: a number, a dense array or a matrix."""
+"""Second operands of entry-wise operations: a number, a dense array or a matrix."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from .base import Matrix
 
 
-#: The dtypes in place of longer ones than double precision, by NumPy's letters.
+#: Replacements of dtypes that are longer than double precision, by NumPy's type codes.
 _LONG = {"g": np.dtype(np.float64), "G": np.dtype(np.complex128)}
 
 
 class Operand(NamedTuple):
-    """An operand as one of three kinds; the fields of the others are None.
+    """An operand of one of three kinds; the fields of the other kinds are None.
 
     Attributes
     ----------
@@ -34,9 +34,9 @@ class Operand(NamedTuple):
     array : native array of one or two dimensions
     matrix : Matrix
     executor : Executor
-        Where arrays are.
+        The executor of arrays.
     on_host : bool
-        Whether an array came from the host, so that results go there.
+        Whether an array came from the host, so that results return there.
     """
 
     number: Any
@@ -46,7 +46,7 @@ class Operand(NamedTuple):
     on_host: bool
 
     def like_given(self, array: Array) -> Array:
-        """Return a dense result on the host if the operand came from there."""
+        """Return a dense result, on the host if the operand came from there."""
         return self.executor.to_host(array) if self.on_host else array
 
 
@@ -56,7 +56,7 @@ def as_operand(matrix: Matrix, other: Any) -> Operand | None:
     Raises
     ------
     InvalidArgument
-        If it is an operator without entries.
+        If ``other`` is an operator without entries.
     ShapeMismatch
         If an array has more than two dimensions.
     """
@@ -78,10 +78,10 @@ def as_operand(matrix: Matrix, other: Any) -> Operand | None:
 
 
 def beside_number(matrix: Matrix, given: Any) -> Matrix:
-    """Return a matrix in the dtype that NumPy gives its product with a number.
+    """Return a matrix in the dtype that NumPy would give its product with a number.
 
-    A number of Python does not widen a dtype. One with a dtype of its own does, as an array would;
-    values of 16 bits stay.
+    A Python number does not widen a dtype. A number with its own dtype does, like an array; 16-bit
+    matrices keep their dtype.
     """
     dtype = getattr(given, "dtype", None)
     if not isinstance(dtype, np.dtype) or is_narrow(matrix.dtype):
@@ -91,9 +91,9 @@ def beside_number(matrix: Matrix, given: Any) -> Matrix:
 
 
 def with_entries(operand: Any, matrix: Matrix) -> Matrix:
-    """Return an operator that meets a matrix in an entry-wise operation as a matrix.
+    """Return an operator as a matrix for an entry-wise operation with another matrix.
 
-    The factors of an expression of identities are not rounded to a narrower dtype before.
+    The factors of an expression of identities are not rounded to a narrower dtype first.
 
     Raises
     ------
@@ -111,7 +111,7 @@ def with_entries(operand: Any, matrix: Matrix) -> Matrix:
 
 
 def _array(executor: Executor, other: Any) -> Array:
-    """Return an array of any library as a native one; NumPy's of 16 bits stay as they are."""
+    """Return any library's array as a native one; NumPy's 16-bit arrays are unchanged."""
     if isinstance(other, np.ndarray) and is_narrow(other.dtype):
         return executor.from_host(other)
     return native(executor, other, "the operand")

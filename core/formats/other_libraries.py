@@ -1,6 +1,6 @@
-"""Matrices of other libraries (SciPy, CuPy, PyTorch, arrays) as wollemi matrices.
+"""Conversion of other libraries' matrices (SciPy, CuPy, PyTorch, arrays) to wollemi matrices.
 
-Other libraries are recognized by the attributes of their objects, so none of them is imported here.
+Objects of other libraries are recognized by their attributes, so no other library is imported.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ def is_sparse(arg: object) -> bool:
     return known or _has_entries_of_library(arg)
 
 
-#: Methods of matrices of libraries that give entries: of petsc4py, of Python's sparse arrays, of
-#: DOLFINx.
+#: Methods by which matrices of libraries provide their entries: petsc4py, sparse arrays of Python
+#: libraries, DOLFINx.
 _CONVERSIONS = ("getValuesCSR", "to_coo", "to_scipy")
 
 
 def _has_entries_of_library(arg: Any) -> bool:
-    """Return whether :func:`entries_of_library` makes a matrix of an object."""
+    """Return whether :func:`entries_of_library` can convert an object."""
     module = type(arg).__module__.partition(".")[0]
     if module == "networkx" or any(hasattr(arg, name) for name in _CONVERSIONS):
         return True
@@ -51,10 +51,10 @@ def _has_entries_of_library(arg: Any) -> bool:
 
 
 def entries_of_library(arg: Any) -> Any:
-    """Return a graph or a matrix of a library without ``tocsr`` as one of SciPy, or None.
+    """Return a graph, or a library's matrix without ``tocsr``, as a SciPy matrix, or None.
 
-    Graphs of networkx give their adjacency matrix, sparse data frames and series of pandas their
-    values, matrices of PETSc and DOLFINx the rows of this process.
+    A networkx graph gives its adjacency matrix, a sparse data frame or series of pandas its values,
+    and a matrix of PETSc or DOLFINx the rows on this process.
     """
     if hasattr(arg, "tocsr") or not _has_entries_of_library(arg):
         return None
@@ -70,12 +70,12 @@ def entries_of_library(arg: Any) -> Any:
 
 
 def _from_petsc(arg: Any) -> Any:
-    """Return the entries of a matrix of petsc4py with all rows on this process.
+    """Return the entries of a petsc4py matrix; all its rows must be on this process.
 
     Raises
     ------
     InvalidMatrix
-        If other processes have rows.
+        If other processes own rows.
     """
     from scipy.sparse import csr_array
 
@@ -90,21 +90,21 @@ def _from_petsc(arg: Any) -> Any:
 
 
 def matrix_from(arg: Any, executor: Executor | str | None = None, *, copy: bool = True) -> Matrix:
-    """Return ``arg`` as a matrix, in the format that is nearest to its own.
+    """Return ``arg`` as a matrix in the format that is closest to its own.
 
-    The arrays of sparse matrices are copied, unless ``copy`` says that compressed rows and columns
-    need not be. A dense array may be shared: the next conversion makes a new one.
+    The arrays of sparse matrices are copied, except that ``copy=False`` allows compressed rows and
+    columns to be shared. A dense array may be shared, because the next conversion makes a new one.
 
     Parameters
     ----------
     arg : matrix of wollemi, SciPy, CuPy, PyTorch or JAX, graph, or dense array
-        The matrix. For PyTorch Geometric's ``EdgeIndex`` and DGL's graphs it is the adjacency
-        matrix in the convention of these libraries: ones, sources are rows, targets are columns.
+        The matrix. PyTorch Geometric's ``EdgeIndex`` and DGL's graphs give the adjacency matrix in
+        the convention of these libraries: ones, with sources as rows and targets as columns.
     executor : Executor or str, optional
-        The target; by default the executor of a device array, and the default executor for host
+        The target; by default the executor of a device array, or the default executor for host
         data.
     copy : bool
-        Whether arrays of compressed rows and columns must be copied.
+        Whether the arrays of compressed rows and columns must be copied.
     """
     if isinstance(arg, Matrix):
         return arg if executor is None else arg.to(executor)
@@ -112,7 +112,7 @@ def matrix_from(arg: Any, executor: Executor | str | None = None, *, copy: bool 
         return arg.row if executor is None else arg.row.to(executor)
     if isinstance(arg, LinOp):
         return matrix_from(_entries_of(arg), executor)
-    if _is_of_scipy(arg):  # most often: no handler is asked
+    if _is_of_scipy(arg):  # the most frequent case; no handler is needed
         return _from_scipy_like(arg, executor, copy)
     handler = matrix_handler(arg)
     if handler is not None:
@@ -129,13 +129,13 @@ def matrix_from(arg: Any, executor: Executor | str | None = None, *, copy: bool 
 
 
 def refuse_matrices_within(arg: object) -> None:
-    """Raise InvalidMatrix for a sequence of matrices, or of rows of blocks."""
+    """Raise InvalidMatrix for a sequence of matrices, or a sequence of rows of blocks."""
     if isinstance(arg, (list, tuple)) and (said := _about_matrices_within(arg)):
         raise InvalidMatrix(said)
 
 
 def _about_matrices_within(arg: Sequence[Any]) -> str:
-    """Return the message for a sequence of matrices, or of rows of blocks; "" of others."""
+    """Return the message about a sequence of matrices or of rows of blocks, otherwise ""."""
     first = next((part for part in arg if part is not None), None)
     if isinstance(first, (list, tuple)):
         inner = next((part for part in first if part is not None), None)
@@ -154,7 +154,7 @@ def _is_matrix(part: object) -> bool:
 
 
 def _forms_of_tuples(arg: tuple[Any, ...]) -> str:
-    """Return the message for a tuple that describes no matrix."""
+    """Return the message about a tuple that does not describe a matrix."""
     message = (
         f"a tuple of {len(arg)} does not describe this matrix; tuples are (data, indices, "
         "indptr) for Csr, Csc and Bsr, (data, (row, col)) for Csr, Csc and Coo"
@@ -182,9 +182,9 @@ def _entries_of(operator: LinOp) -> Matrix:
 
 
 def matrix_beside(executor: Executor, arg: Any) -> Matrix | None:
-    """Return another library's sparse matrix as one of wollemi, or None if it is none.
+    """Return another library's sparse matrix as a wollemi matrix, or None if it is none.
 
-    The host's comes to ``executor``; a device's stays where it is.
+    Host matrices are copied to ``executor``; device matrices stay on their device.
     """
     if not is_sparse(arg):
         return None
@@ -192,7 +192,7 @@ def matrix_beside(executor: Executor, arg: Any) -> Matrix | None:
 
 
 def native_array(executor: Executor, array: Any, dtype: Any, copy: bool) -> Any:
-    """Return any library's array as a matrix of ``executor`` holds it."""
+    """Return any library's array in the form in which a matrix of ``executor`` stores it."""
     if executor.owns(array):
         return as_held(executor, array, dtype, copy=copy)
     adopted = None if is_host(array) else executor.adopt(array)
@@ -201,20 +201,20 @@ def native_array(executor: Executor, array: Any, dtype: Any, copy: bool) -> Any:
         return as_held(executor, readable, dtype, copy=copy and readable is adopted)
     host = np.ascontiguousarray(_to_host(array))
     there = executor.from_host(host)
-    if isinstance(there, np.ndarray):  # it may be the library's own memory still
+    if isinstance(there, np.ndarray):  # it may still share the library's memory
         return as_held(executor, there, dtype, copy=copy)
     return there if dtype is None else there.astype(dtype, copy=False)
 
 
 def _to_host(array: Any) -> np.ndarray[Any, Any]:
-    if str(getattr(array, "dtype", "")) == "torch.bfloat16":  # NumPy knows no such numbers
+    if str(getattr(array, "dtype", "")) == "torch.bfloat16":  # NumPy has no such dtype
         host: np.ndarray[Any, Any] = tensor_handler().numpy_of(array.cpu())
         return host
     return to_host(array)
 
 
 def _from_scipy_like(arg: Any, executor: Executor | str | None, copy: bool) -> Matrix:
-    if not hasattr(arg, "format") or not hasattr(arg, "data"):  # it makes matrices of SciPy's
+    if not hasattr(arg, "format") or not hasattr(arg, "data"):  # it converts to SciPy
         arg = arg.tocsr()
     if getattr(arg, "ndim", 2) != 2:
         raise InvalidMatrix(
@@ -234,7 +234,7 @@ def _from_scipy_like(arg: Any, executor: Executor | str | None, copy: bool) -> M
         return _COMPRESSED[format](
             (arg.data, arg.indices, arg.indptr), shape=shape, executor=executor, copy=copy
         )
-    # a device library's own matrix: its invariants hold, and checking would read it back
+    # A device library guarantees valid matrices, and checks would read the arrays back.
     where = place(executor, arg.data)
     data = native_array(where, arg.data, held_dtype(arg.data.dtype), copy)
     indices, indptr = (native_array(where, a, None, copy) for a in (arg.indices, arg.indptr))

@@ -1,8 +1,7 @@
-"""Functions of the entries of two matrices, one pair at a time.
+"""Functions of the entries of two matrices, applied to pairs at equal positions.
 
-The kernel ``rows.merge`` says for each position that one of the matrices has which entry of each is
-there. Values of any dtype are then gathered, and functions of the executor's array module combine
-them.
+The kernel ``rows.merge`` finds, for each position in the union of the patterns, the entry of each
+matrix. Values of any dtype are then gathered, and array functions of the executor combine them.
 """
 
 from __future__ import annotations
@@ -29,14 +28,14 @@ if TYPE_CHECKING:
 
 
 class Paired(NamedTuple):
-    """The union of two patterns and the values of both matrices there, 0 where there is none.
+    """The union of two patterns, with the values of both matrices; 0 where there is no entry.
 
     Attributes
     ----------
     pattern : Csr
-        Has the union of the patterns; its values mean nothing.
+        A matrix with the union of the patterns; its values have no meaning.
     first, second : array, shape (nnz,)
-        The values of the two matrices, each in its own dtype; never written to.
+        The values of both matrices, each in its own dtype; read-only.
     """
 
     pattern: Csr
@@ -44,12 +43,12 @@ class Paired(NamedTuple):
     second: Array
 
     def matrix(self, values: Array) -> Csr:
-        """Return the matrix of this pattern with these values."""
+        """Return the matrix with this pattern and these values."""
         return known_canonical(self.pattern._with_data(values))
 
 
 def paired(left: Matrix, right: Matrix) -> Paired:
-    """Return the entries of two matrices of one shape and one executor in pairs."""
+    """Return the pairs of entries of two matrices with equal shapes on one executor."""
     a, b = canonical_rows(left), canonical_rows(right)
     if same_pattern(a, b):
         return Paired(of_pattern(a, a.data), a.data, b.data)
@@ -68,7 +67,7 @@ def paired(left: Matrix, right: Matrix) -> Paired:
 
 
 def _values(csr: Csr, entries: Array) -> Array:
-    """Return the values of entries, 0 where there is none."""
+    """Return the values of entries; 0 where there is no entry."""
     xp = csr.executor.xp
     if csr.nnz == 0:
         return xp.zeros(int(entries.size), csr.dtype)

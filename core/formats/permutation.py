@@ -24,19 +24,19 @@ if TYPE_CHECKING:
 
 
 class Permutation(Assembled):
-    """The operator that reorders: ``(P @ x)[i] == x[indices[i]]``, as ``x[indices]`` does.
+    """The operator that permutes rows: ``(P @ x)[i] == x[indices[i]]``, like ``x[indices]``.
 
     Parameters
     ----------
     indices : array of int, shape (n,)
-        Each of ``0..n-1`` once.
+        Each of ``0..n-1`` exactly once.
     dtype, executor
         As for :class:`Csr`.
 
     Raises
     ------
     InvalidMatrix
-        If an index is missing; names it.
+        If an index is missing; the message names it.
 
     Examples
     --------
@@ -111,7 +111,7 @@ class Permutation(Assembled):
         return self._remade(indices, self.dtype, target)
 
     def astype(self, dtype: DTypeLike) -> Self:
-        """Return this permutation for vectors of ``dtype``; itself if it is already."""
+        """Return this permutation for vectors of ``dtype``; itself if it has that dtype."""
         if asked_dtype(dtype) == self.dtype:
             return self
         return self._remade(self.indices, dtype, self.executor)
@@ -128,12 +128,12 @@ class Permutation(Assembled):
 
 
 def _checked(host: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return an array of the host as indices of a permutation.
+    """Return a host array as the indices of a permutation.
 
     Raises
     ------
     InvalidMatrix
-        If it is none.
+        If it is not a permutation.
     """
     n = int(np.size(host))
     checked = validate.indices(host, n, "indices")
@@ -145,9 +145,9 @@ def _checked(host: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def _checked_there(executor: Executor, indices: Any) -> Array | None:
-    """Return a copy of a device's array that is a permutation; None of all else.
+    """Return a copy of a device array that is a permutation; otherwise None.
 
-    The host then looks for the mistake.
+    In that case the host finds the error.
     """
     xp = executor.xp
     if xp is np or not executor.owns(indices) or indices.ndim != 1 or indices.size == 0:

@@ -1,4 +1,4 @@
-"""Matrices with their rows and columns in another order."""
+"""Permutations of the rows and columns of matrices."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
 
 
 def permuted(A: Csr, rows: Array, columns: Array) -> tuple[Csr, Array]:
-    """Return ``B`` with ``B_ij = A_(rows_i, columns_j)``, sorted, and the positions of its entries.
+    """Return ``B`` with ``B_ij = A_(rows_i, columns_j)``, sorted, and the source of its entries.
 
     Parameters
     ----------
     A : Csr, shape (m, n)
         The matrix.
     rows, columns : array of integers, shape (m,) and (n,)
-        Permutations, on the executor of the matrix.
+        Permutations on the executor of the matrix.
 
     Returns
     -------
     B : Csr
         The permuted matrix.
     places : array of int64, shape (nnz,)
-        ``B.data == A.data[places]``.
+        Positions such that ``B.data == A.data[places]``.
     """
     numbers = A.executor.xp.arange(A.nnz, dtype=np.float64)
     made = _in_order(of_pattern(A, numbers), rows, columns)
@@ -42,7 +42,7 @@ def permuted(A: Csr, rows: Array, columns: Array) -> tuple[Csr, Array]:
 
 
 def _in_order(A: Csr, rows: Array, columns: Array) -> Csr:
-    """Return the permuted matrix, sorted; the values are moved, whichever dtype they have."""
+    """Return the permuted matrix with sorted rows; its values may have any dtype."""
     xp = A.executor.xp
     taken = take_rows(A, rows)
     inverse = xp.empty(A.shape[1], A.index_dtype)
@@ -52,12 +52,12 @@ def _in_order(A: Csr, rows: Array, columns: Array) -> Csr:
 
 
 def indices_of(permutation: Any, A: Matrix, length: int, name: str) -> Array:
-    """Return the indices of a permutation where the matrix is.
+    """Return the indices of a permutation on the executor of the matrix.
 
     Raises
     ------
     ShapeMismatch
-        If it is not as long as it has to be.
+        If the permutation has a wrong length.
     """
     if permutation is None:
         return A.executor.xp.arange(length, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""How much memory plans and copies take besides the arrays of a matrix."""
+"""The memory that plans and copies take in addition to the arrays of a matrix."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from ..store import Store
 if TYPE_CHECKING:
     from ..executor import Executor
 
-#: Objects that belong to no matrix alone, though plans refer to them.
+#: Types of objects that plans refer to but no matrix owns.
 _SHARED = (Algorithm, type)
 
 
 def plan_bytes(executor: Executor, things: Any, arrays: list[Any]) -> int:
-    """Return the bytes of the arrays that plans and stores hold, each array once.
+    """Return the bytes of the arrays in plans and stores; each array counts once.
 
     Parameters
     ----------
     executor : Executor
-        The executor; its native states may be among the things.
+        The executor; the objects may include its native states.
     things : iterable
         Plans and stores.
     arrays : list of array
-        The arrays of the matrix itself, which do not count.
+        The arrays of the matrix itself, which are excluded.
     """
     seen = {id(array) for array in arrays}
     return sum(_bytes(executor, thing, seen) for thing in things)

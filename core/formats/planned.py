@@ -1,4 +1,4 @@
-"""Matrices that gave up their arrays: the plan of products with vectors is all that is left."""
+"""Matrices that have released their arrays: only the plan of products with vectors remains."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..statistics import RowStatistics
     from .compressed import CompressedRows
 
-#: The remedies for methods that need arrays, by name; :data:`_KEEP` for all others.
+#: The remedies for methods that need arrays, by method name; all others have :data:`_KEEP`.
 _REMEDIES = {
     "T": "make A.transpose().plan_only() of the matrix too: that multiplies by the transpose",
     "H": "make A.transpose().conj().plan_only() of the matrix too",
@@ -37,19 +37,17 @@ _KEEP = "ask the matrix that plan_only() was called on, and keep it as long as t
 
 
 class PlannedMatrix(LinOp):
-    """A matrix without its original arrays: it multiplies vectors by the plan of a product alone.
+    """A matrix without its original arrays: it multiplies vectors with the plan alone.
 
     ``A.plan_only()`` makes it. It holds the memory of the plan; ``A`` may be freed. Products with
-    vectors, sums and products of operators and solvers that use these alone work as with ``A``;
-    products with one vector have the same bits. Products with vectors, sums and products of
-    operators and solvers that use these alone work as with ``A``; products with one vector have the
-    same bits. All methods that read entries raise :class:`~wollemi.core.errors.ArraysGivenUp` with
-    a remedy.
+    vectors work as with ``A``, and so do sums and products of operators and solvers that use only
+    these. Products with one vector are bitwise equal. All methods that read entries raise
+    :class:`~wollemi.core.errors.ArraysGivenUp` with a remedy.
 
     Attributes
     ----------
     nnz : int
-        How many entries the matrix has.
+        Number of entries of the matrix.
     storage_dtype : numpy.dtype
         The dtype of its stored values.
 
@@ -84,15 +82,15 @@ keep it as long as that is needed
         self.nnz, self.storage_dtype = A.nnz, A.storage_dtype
         plan.algorithm.complete(A, plan.state)
         held = plan.algorithm.held_alone(plan.state)
-        #: Native code reads it here.
+        #: Native code reads the plan from this attribute.
         self._plan = Plan(plan.algorithm, plan.reason, plan.statistics, held)
         self._follows = A._follows
         self._lines = Temporary(), Temporary()
 
-    if not TYPE_CHECKING:  # which would take every name for one that there is
+    if not TYPE_CHECKING:  # type checkers would accept every name
 
         def __getattr__(self, name: str) -> Any:
-            """Raise an error for an attribute of matrices, with the reason and a remedy."""
+            """Raise an error for a missing matrix attribute, with the reason and a remedy."""
             from .csr import Csr
             from .stored import StoredCsr
 
@@ -103,13 +101,13 @@ keep it as long as that is needed
             )
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Set an attribute, but none of the arrays that were given up."""
+        """Set an attribute; refuse names of the released arrays."""
         if name in ("data", "indices", "indptr"):
             self.refuse(name, "update_values")
         super().__setattr__(name, value)
 
     def refuse(self, asked: str, remedy: str | None = None) -> NoReturn:
-        """Raise the error of a method that needs arrays; ``remedy`` is the key in the table."""
+        """Raise the error of a method that needs arrays; ``remedy`` is the key of the remedy."""
         advice = _REMEDIES.get(remedy or asked, _KEEP)
         raise ArraysGivenUp(
             f"{asked}: plan_only() gave up the arrays of this matrix, and its plan, "
@@ -127,17 +125,17 @@ keep it as long as that is needed
 
     @property
     def nbytes(self) -> int:
-        """Bytes that the matrix occupies: the bytes of its plan."""
+        """The size of the matrix in bytes, which is the size of its plan."""
         return plan_bytes(self.executor, [self.plan], [])
 
     @property
     def plan_nbytes(self) -> int:
-        """The same: there is nothing but the plan."""
+        """The same as :attr:`nbytes`, because nothing but the plan is stored."""
         return self.nbytes
 
     @property
     def row_statistics(self) -> RowStatistics:
-        """How long the rows are."""
+        """Statistics of the row lengths."""
         return self.plan.statistics
 
     def __repr__(self) -> str:
@@ -163,7 +161,7 @@ keep it as long as that is needed
             self._apply_by_columns(x, y, alpha, beta)
 
     def _apply_by_columns(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
-        """Multiply column by column, each with its elements side by side."""
+        """Multiply column by column; each column is first made contiguous."""
         run, (rows, columns) = self.executor.run, self.shape
         of_x, of_y = self._lines
         with (
@@ -185,22 +183,22 @@ keep it as long as that is needed
 
     @property
     def T(self) -> LinOp:
-        """Say how to have the transpose."""
+        """Raise an error that explains how to get the transpose."""
         self.refuse("T")
 
     @property
     def H(self) -> LinOp:
-        """Say how to have the conjugate transpose."""
+        """Raise an error that explains how to get the conjugate transpose."""
         self.refuse("H")
 
     def to(self, executor: Executor | str) -> PlannedMatrix:
-        """Return this matrix where it is; plans move nowhere else."""
+        """Return this matrix on its own executor; plans cannot move to another one."""
         if executor_by_name(executor) == self.executor:
             return self
         self.refuse("to")
 
     def astype(self, dtype: DTypeLike) -> PlannedMatrix:
-        """Return this matrix if it computes in ``dtype``; plans are made for one dtype."""
+        """Return this matrix if it computes in ``dtype``; a plan supports only one dtype."""
         if asked_dtype(dtype) == self.dtype:
             return self
         self.refuse(f"astype({str(dtype)!r})", "astype")
@@ -220,13 +218,13 @@ def _is_of(name: str, *classes: type) -> bool:
 
 
 def _is_line(block: Array) -> bool:
-    """Return whether a block is one vector with adjacent elements."""
+    """Return whether a block is one contiguous vector."""
     rows, columns = block.shape
     return columns == 1 and (rows < 2 or block.strides[0] == block.dtype.itemsize)
 
 
 def _why_not(A: CompressedRows) -> str:
-    """Return why the plan of a matrix is not all that its products need, and the way out."""
+    """Return why products of a matrix need more than its plan, and the remedy."""
     algorithms = A.executor.algorithms.of("spmv")
     able = " or ".join(repr(one.name) for one in algorithms if one.alone)
     way_out = (

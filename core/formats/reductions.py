@@ -1,8 +1,8 @@
-"""Sums, means and extremes of the entries of matrices: of all, of rows, or of columns.
+"""Sums, means and extremes of the entries of matrices: of all entries, rows, or columns.
 
-Results of rows and columns are dense native arrays of one dimension; results of all entries are
-numbers of the host. Entries of one position are added up first where that matters, and positions
-without an entry count as zeros.
+Reductions of rows and columns are dense one-dimensional native arrays; reductions of all entries
+are host numbers. Duplicates are summed first if that matters, and positions without an entry count
+as zeros.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class Extreme(NamedTuple):
-    """The operations that find the largest entries, or the smallest."""
+    """The operations for the largest entries, or for the smallest."""
 
     name: str
     of_rows: Operation
@@ -49,14 +49,14 @@ SMALLEST = Extreme("min", rows.smallest, values.smallest, np.minimum)
 
 
 def normalized_axis(axis: Any) -> int | None:
-    """Return an axis, or a tuple of axes, as None, 0 or 1; both axes are None.
+    """Return an axis, or a tuple of axes, as None (both axes), 0 or 1.
 
     Raises
     ------
     UnsupportedOperand
-        If it is no integer.
+        If the axis is not an integer.
     InvalidArgument
-        If there is no such axis, or a tuple names one twice.
+        If there is no such axis, or if a tuple contains an axis twice.
     """
     if axis is None:
         return None
@@ -76,12 +76,12 @@ def normalized_axis(axis: Any) -> int | None:
 
 
 def written(result: Any, out: Any, executor: Executor) -> Any:
-    """Return a result, written into ``out`` if that is given.
+    """Return a result; if ``out`` is given, copy it there and return ``out``.
 
     Raises
     ------
     ShapeMismatch
-        If the shape of ``out`` is another one.
+        If ``out`` has another shape.
     """
     if out is None:
         return result
@@ -110,7 +110,7 @@ def total(matrix: Matrix, axis: Any, dtype: DTypeLike | None = None) -> Any:
 
 
 def _summed_in(matrix: Matrix) -> type[np.integer[Any]]:
-    """Return the dtype that NumPy adds up integers or booleans in."""
+    """Return the dtype in which NumPy sums integers or booleans."""
     return np.uint64 if matrix.dtype.kind == "u" else np.int64
 
 
@@ -179,7 +179,7 @@ def _exact_extreme(matrix: Matrix, axis: int | None, which: Extreme, explicit: b
 
 
 def number_extreme(matrix: Matrix, axis: Any, which: Extreme, *, explicit: bool = False) -> Any:
-    """Return the largest or smallest entry that is not NaN; NaN where there is no other one."""
+    """Return the largest or smallest entry that is not NaN; NaN if all entries are NaN."""
     matrix.executor.refuse_host(TO_HOST)
     csr = canonical_rows(matrix)
     xp = csr.executor.xp
@@ -189,7 +189,7 @@ def number_extreme(matrix: Matrix, axis: Any, which: Extreme, *, explicit: bool 
     never = csr.dtype.type(-np.inf if which is LARGEST else np.inf)
     numbers = csr._with_data(xp.where(missing, never, csr.data))
     found = extreme(numbers, axis, which, explicit=explicit)
-    # A row of NaN alone has no number, and no zero where it is full.
+    # Rows in which all positions are NaN contain neither a number nor a zero.
     marks = csr._with_data(missing.astype(np.int32))
     count = marks.sum(axis)
     axis = normalized_axis(axis)
@@ -209,11 +209,11 @@ def trace(matrix: Matrix, offset: Any = 0) -> Any:
     return number_of_array(matrix.executor, diagonal, values.total).astype(matrix.dtype)[()]
 
 
-# ---- of rows and of all entries, for values that kernels compute with
+# ---- sums of rows and of all entries, for dtypes in which kernels compute
 
 
 def by_rows(matrix: Matrix, axis: int) -> Csr:
-    """Return the matrix with the rows to reduce: the transpose for ``axis=0``."""
+    """Return the matrix whose rows are reduced: for ``axis=0`` the transpose."""
     if axis == 1:
         return computed(matrix)
     if matrix.format == "csc":
@@ -240,11 +240,11 @@ def totals(matrix: Matrix, axis: int) -> Array:
 
 
 def column_totals(csr: Csr) -> Array:
-    """Return the sum of each column, as a product with ones where there is a kernel for it."""
+    """Return the sum of each column, as a product with ones if there is a kernel for it."""
     executor, (m, n) = csr.executor, csr.shape
     if not executor.supports(csr_spmv_transposed) or is_hypersparse(m, csr.nnz):
         return row_totals(csr.transpose())
-    if csr.dtype.kind == "c":  # a product with complex ones would turn inf + 0j into inf + nan j
+    if csr.dtype.kind == "c":  # a product with complex ones would make inf + nan j of inf + 0j
         whole = executor.allocate((n,), csr.dtype)
         contiguous = executor.xp.ascontiguousarray
         whole.real = column_totals(csr._with_data(contiguous(csr.data.real)))
@@ -257,7 +257,7 @@ def column_totals(csr: Csr) -> Array:
 
 
 def row_totals(csr: Csr) -> Array:
-    """Return the sum of each row; long rows of single precision are added up in double."""
+    """Return the sum of each row; long rows of single precision are summed in double."""
     if csr.nnz > LONG and has_long_row(csr.indptr):
         wide = csr._with_data(in_double_if_long(csr.executor, csr.data))
         return rounded_to(csr.executor, _of_rows(wide, rows.total), csr.dtype)
@@ -267,7 +267,7 @@ def row_totals(csr: Csr) -> Array:
 def row_extremes(csr: Csr, which: Extreme, *, explicit: bool = False) -> Array:
     """Return the largest or smallest number of each row of a canonical matrix.
 
-    With ``explicit`` positions without an entry do not count; a row without entries gives 0.
+    With ``explicit`` positions without an entry do not count; an empty row gives 0.
     """
     return _of_rows(csr, which.of_rows, 0 if explicit else csr.shape[1])
 
@@ -279,12 +279,12 @@ def _of_rows(csr: Csr, operation: Operation, *further: Any) -> Array:
 
 
 def number_of(csr: Csr, operation: Operation) -> np.ndarray[Any, Any]:
-    """Return the result of an operation on all values, as a host array without dimensions."""
+    """Return the result of an operation on all values, as a zero-dimensional host array."""
     return number_of_array(csr.executor, csr.data, operation)
 
 
 def number_of_array(executor: Executor, array: Array, operation: Operation) -> np.ndarray[Any, Any]:
-    """Return the result of an operation on an array of one dimension."""
+    """Return the result of an operation on a one-dimensional array."""
     if operation is values.total:
         array = in_double_if_long(executor, array)
     result = executor.allocate((1,), array.dtype)
@@ -293,7 +293,7 @@ def number_of_array(executor: Executor, array: Array, operation: Operation) -> n
 
 
 def rounded(array: Array, matrix: Matrix) -> Array:
-    """Return a result in the dtype of the matrix: 16-bit ones are computed in float32."""
+    """Return a result in the dtype of the matrix; 16-bit results were computed in float32."""
     return array.astype(matrix.dtype) if is_narrow(matrix.dtype) else array
 
 

@@ -1,4 +1,4 @@
-"""Other shapes of the same entries, and diagonals that are set."""
+"""Reshaping of matrices, and assignment of diagonals."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def reshape(matrix: Matrix, shape: Any, order: str) -> Any:
 
 
 def _reshaped(csr: Csr, shape: tuple[int, int]) -> Csr:
-    """Return sorted rows in another shape: positions, counted row by row, keep their order."""
+    """Return a reshaped matrix with sorted rows: row-major positions keep their order."""
     executor, xp = csr.executor, csr.executor.xp
     position = row_numbers(csr).astype(np.int64)
     position *= csr.shape[1]
@@ -66,7 +66,7 @@ def _reshaped(csr: Csr, shape: tuple[int, int]) -> Csr:
 
 
 def _full_shape(given: tuple[int, int], shape: Any) -> tuple[int, ...]:
-    """Return an asked shape with -1 replaced by the number that fits."""
+    """Return a requested shape with -1 replaced by the number that fits."""
     asked = [int(length) for length in shape]
     size = given[0] * given[1]
     if len(asked) not in (1, 2):
@@ -88,14 +88,14 @@ def _full_shape(given: tuple[int, int], shape: Any) -> tuple[int, ...]:
 
 
 def asked_shape(shape: tuple[Any, ...]) -> Any:
-    """Return a shape that was given as one tuple or as several integers."""
+    """Return a shape that was passed as one tuple or as several integers."""
     if len(shape) == 1 and not hasattr(shape[0], "__index__"):
         return tuple(shape[0])
     return shape
 
 
 def resized(matrix: Matrix, shape: Any) -> Csr:
-    """Return a matrix cut off, or continued by zeros, to another shape."""
+    """Return a matrix truncated or padded with zeros to another shape."""
     m, n = checked_shape(shape)
     csr = matrix.asformat("csr")
     if n < csr.shape[1]:
@@ -111,13 +111,13 @@ def resized(matrix: Matrix, shape: Any) -> Csr:
 
 
 def nonzero(matrix: Matrix) -> tuple[Array, Array]:
-    """Return the rows and the columns of the entries that are not zero."""
+    """Return the rows and the columns of the nonzero entries."""
     csr = nonzeros(canonical_rows(matrix))
     return row_numbers(csr), csr.executor.copy(csr.indices)
 
 
 def with_diagonal(matrix: Matrix, values: Any, k: int) -> Csr:
-    """Return a matrix with other entries on its ``k``-th diagonal above the main one."""
+    """Return a matrix with new entries on its ``k``-th diagonal above the main one."""
     m, n = matrix.shape
     if not isinstance(k, (int, np.integer)) or (k and not -m < k < n):
         raise InvalidArgument(
@@ -155,9 +155,9 @@ def with_diagonal(matrix: Matrix, values: Any, k: int) -> Csr:
 
 
 def _with_stored_diagonal(csr: Csr, given: Array, first: int, k: int) -> Array | None:
-    """Return the values with others on a diagonal, in the rows from ``first`` on.
+    """Return the values with a new diagonal, in the rows from ``first`` on.
 
-    None if an entry is missing there.
+    The result is None if an entry of the diagonal is not stored.
     """
     executor, last = csr.executor, first + int(given.size)
     begin, end = csr.indptr[first:last], csr.indptr[first + 1 : last + 1]
@@ -165,7 +165,7 @@ def _with_stored_diagonal(csr: Csr, given: Array, first: int, k: int) -> Array |
     if csr.dtype not in COMPUTED:
         data, given = as_movable(data), as_movable(given)
     stored = executor.allocate((1,), np.int64)
-    # Rows are numbered from 0 here, so that the diagonal is another one.
+    # The operation numbers the rows from 0, which shifts the diagonal.
     executor.run(rows.set_diagonal, begin, end, csr.indices, given, k + first, data, stored)
     if int(executor.to_host(stored)[0]) != last - first:
         return None

@@ -1,4 +1,4 @@
-"""Values stored in a lower precision such that the sums of rows stay as they are."""
+"""Values in a lower storage precision that preserve the sums of rows."""
 
 from __future__ import annotations
 
@@ -19,33 +19,31 @@ if TYPE_CHECKING:
 
 
 def rounded_with_row_sums(A: Csr, dtype: DTypeLike, *, on_diagonal: bool) -> Csr:
-    """Return a matrix to store in ``dtype`` with the row sums of ``A``.
+    """Return a matrix to store in ``dtype`` whose row sums are those of ``A``.
 
-    The rounding error of a row becomes one more entry of it, at a position that has one already:
-    products add both up. So vectors that are nearly constant are multiplied as by ``A``, to twice
-    the digits of ``dtype``. Rows without an error get no entry. So vectors that are nearly constant
-    are multiplied as by ``A``, to twice the digits of ``dtype``. Rows from which nothing is taken
-    get no entry.
+    The rounding error of a row becomes an additional entry of the row, at a position that already
+    has one: products add both. Therefore nearly constant vectors are multiplied as by ``A``, to
+    twice the digits of ``dtype``. Rows without a rounding error get no entry.
 
     Parameters
     ----------
     A : Csr, shape (m, n)
-        Its rows are sorted.
+        A matrix with sorted rows.
     dtype : dtype
-        The dtype for the values.
+        The storage dtype of the values.
     on_diagonal : bool
-        Whether the further entries are on the diagonal, which keeps a symmetric matrix symmetric;
-        if not, they are in the first column that a row has.
+        Whether the additional entries are on the diagonal, which keeps a symmetric matrix
+        symmetric. If not, they are in the first stored column of each row.
 
     Returns
     -------
     Csr, shape (m, n)
-        Of the dtype of ``A``; ``.stored(dtype)`` rounds the further entries.
+        A matrix with the dtype of ``A``; ``.stored(dtype)`` rounds the additional entries.
 
     Raises
     ------
     UnsupportedDtype
-        If values of the dtype of ``A`` are not stored in ``dtype``.
+        If values with the dtype of ``A`` cannot be stored in ``dtype``.
     InvalidArgument
         If a value is too large for ``dtype``.
     """
@@ -62,13 +60,13 @@ def rounded_with_row_sums(A: Csr, dtype: DTypeLike, *, on_diagonal: bool) -> Csr
 
 
 def _with_entries(A: Csr, values: Array, on_diagonal: bool) -> Csr:
-    """Return ``A`` with one more entry at the end of each row for which ``values`` has one."""
+    """Return ``A`` with one more entry at the end of each row with a nonzero in ``values``."""
     xp = A.executor.xp
     further = (for_zero_tests(A.executor, values) != 0).astype(np.int64)
     count = A.nnz + int(further.sum())
     A = with_index_dtype(A, index_dtype(count, A.index_dtype))
     dtype = A.index_dtype
-    # how many entries rows have got up to each row
+    # Cumulative number of additional entries before each row.
     shift = xp.concatenate([xp.zeros(1, np.int64), xp.cumsum(further)]).astype(dtype)
     indptr = A.indptr + shift
     rows = xp.flatnonzero(further)

@@ -1,4 +1,4 @@
-"""Common parts of operations on rows: bounds, order, and new matrices from counts of entries."""
+"""Common parts of row operations: bounds, order, and new matrices built from entry counts."""
 
 from __future__ import annotations
 
@@ -21,29 +21,30 @@ if TYPE_CHECKING:
     from .base import Matrix
 
 
-#: Rows for each entry above which rows without entries are left out, and rows up to which none are.
+#: Empty rows are left out if there are more than ``ROWS_OF_ENTRY`` rows per entry, and more than
+#: ``FEW_ROWS`` rows.
 ROWS_OF_ENTRY = 4
 FEW_ROWS = 1 << 16
 
 _ORDER: Key[tuple[int, int]] = Key("order of columns")
-#: There where no position is stored twice; rows need not be sorted.
+#: Present if no position is stored twice; the rows need not be sorted.
 _DISTINCT: Key[bool] = Key("distinct positions")
 
 
 class _Summed:
-    """A matrix with entries of one position added up; new values make it outdated."""
+    """A matrix with summed duplicates, which new values invalidate."""
 
     def __init__(self) -> None:
         self._matrix: Csr | None = None
 
     def of(self, csr: Csr) -> Csr:
-        """Return the matrix; it is made on first use, and again after new values."""
+        """Return the matrix; it is made at the first use, and again for new values."""
         if self._matrix is None:
             self._matrix = known_canonical(csr.without_duplicates())
         return self._matrix
 
     def update_values(self, matrix: Csr) -> None:
-        """Forget the sums of the old values."""
+        """Discard the sums of the old values."""
         self._matrix = None
 
 
@@ -51,14 +52,14 @@ _SUMMED: Key[_Summed] = Key("entries without duplicates")
 
 
 def is_hypersparse(length: int, nnz: int) -> bool:
-    """Return whether most of ``length`` rows or columns have no entry."""
+    """Return whether most of ``length`` rows or columns are empty."""
     return length > max(FEW_ROWS, ROWS_OF_ENTRY * nnz)
 
 
 def computed(matrix: Matrix) -> Csr:
-    """Return a matrix as a Csr of a dtype that kernels compute in.
+    """Return a matrix as a Csr with a dtype in which kernels compute.
 
-    Values of 16 bits become float32, integers and booleans float64.
+    16-bit values become float32, and integers and booleans become float64.
     """
     csr: Csr = matrix.asformat("csr")
     if csr.dtype in COMPUTED:
@@ -67,23 +68,23 @@ def computed(matrix: Matrix) -> Csr:
 
 
 def computed_dtype(*operators: LinOp) -> np.dtype[Any]:
-    """Return the dtype that an expression is computed in: float32 for 16-bit operators."""
+    """Return the dtype in which an expression is computed: float32 for 16-bit operators."""
     dtypes = (np.float32 if is_narrow(one.dtype) else one.dtype for one in operators)
     return common_dtype(np.result_type(*dtypes))
 
 
 def canonical(matrix: Matrix) -> Csr:
-    """Return the result of :func:`computed`, rows sorted and entries of one position added up.
+    """Return the result of :func:`computed` with sorted rows and summed duplicates.
 
-    The matrix itself stays as it is, and is returned if there is nothing to do. Other results are
-    kept with the matrix, unless it is lean: read them, and never return them to a caller of the
-    library.
+    The matrix itself does not change, and is returned if it already has this form. Other results
+    are stored with the matrix, unless it is lean: callers may read them, but must not return them
+    to users of the library.
     """
     return _summed(computed(matrix))
 
 
 def canonical_rows(matrix: Matrix) -> Csr:
-    """Return the result of :func:`canonical`, integers and booleans as they are."""
+    """Return the result of :func:`canonical`, but keep integers and booleans."""
     csr: Csr = matrix.asformat("csr")
     return _summed(csr) if is_exact(csr.dtype) else canonical(csr)
 
@@ -97,14 +98,14 @@ def _summed(csr: Csr) -> Csr:
 
 
 def of_pattern(csr: Csr, data: Array) -> Csr:
-    """Return a new matrix with the pattern of another one and with values of any dtype."""
+    """Return a new matrix with the pattern of another one and values of any dtype."""
     made = Csr._from_arrays(csr.executor, csr.shape, data, csr.indices, csr.indptr)
     made._pattern = csr._pattern
     return made
 
 
 def same_pattern(left: Csr, right: Csr) -> bool:
-    """Return whether two matrices of one shape store the same columns in the same order."""
+    """Return whether matrices of equal shape store the same columns in the same order."""
     if left._pattern is right._pattern:
         return True
     if left.nnz != right.nnz:
@@ -116,9 +117,9 @@ def same_pattern(left: Csr, right: Csr) -> bool:
 
 
 def moved(csr: Csr, move: Callable[[Csr], Csr]) -> Csr:
-    """Return the result of ``move``, which copies entries of a matrix, for every dtype.
+    """Apply ``move``, which copies entries of a matrix, to a matrix of any dtype.
 
-    ``move`` must not compute with the values, nor look at them: see :func:`as_movable`.
+    ``move`` must neither read the values nor compute with them; see :func:`as_movable`.
     """
     if csr.dtype in COMPUTED:
         return move(csr)
@@ -127,36 +128,36 @@ def moved(csr: Csr, move: Callable[[Csr], Csr]) -> Csr:
 
 
 def order_of(csr: Csr) -> tuple[int, int]:
-    """Return how often the next column of a row is smaller, and how often it is the same.
+    """Count the entries in rows whose next column is smaller, and those whose next is equal.
 
-    Without falls the rows are sorted; without falls and repeats there are no duplicates either.
+    If the first count is 0, the rows are sorted; if both are 0, there are no duplicates either.
     """
     return csr._pattern.get(_ORDER, lambda: _examined(csr))
 
 
 def known_canonical(csr: Csr) -> Csr:
-    """Return a matrix with rows that are known to be sorted and without duplicates."""
+    """Return a matrix after recording that its rows are sorted and have no duplicates."""
     csr._pattern.get(_ORDER, lambda: (0, 0))
     return csr
 
 
 def known_distinct(csr: Csr) -> Csr:
-    """Return a matrix that is known to store no position twice, in whatever order."""
+    """Return a matrix after recording that it has no duplicates, in any order of entries."""
     csr._pattern.get(_DISTINCT, lambda: True)
     return csr
 
 
 def in_order_of(made: Csr, csr: Csr) -> Csr:
-    """Return a matrix each row of which has entries of one row of ``csr``, in their order.
+    """Return a matrix whose rows contain entries of one row of ``csr`` each, in their order.
 
-    It is known to be sorted and without duplicates if ``csr`` is; nothing is looked at.
+    If ``csr`` is known to be sorted and without duplicates, this is recorded without a check.
     """
     known = _ORDER in csr._pattern and order_of(csr) == (0, 0)
     return known_canonical(made) if known else made
 
 
 def is_known_distinct(csr: Csr) -> bool:
-    """Return whether it is known, without a look, that no position is stored twice."""
+    """Return whether the matrix is known to have no duplicates; nothing is checked."""
     found = csr._pattern
     return _DISTINCT in found or (_ORDER in found and order_of(csr) == (0, 0))
 
@@ -170,29 +171,30 @@ def _examined(csr: Csr) -> tuple[int, int]:
 
 
 def row_bounds(csr: Csr) -> tuple[Array, Array]:
-    """Return where the entries of each row begin and end, as views."""
+    """Return the start and the end of each row's entries, as views."""
     return csr.indptr[:-1], csr.indptr[1:]
 
 
 def filled(
     csr: Csr, shape: tuple[int, int], count: Operation, fill: Operation, *arguments: Any
 ) -> Csr:
-    """Return the new matrix of an operation that counts its entries and one that fills them in.
+    """Return the matrix that two operations make: one counts its entries, one fills them in.
 
     Parameters
     ----------
     csr : Csr
-        Has the dtypes of the new matrix, unless its index dtype cannot count the entries.
+        The dtypes of the new matrix, unless its index dtype cannot count the entries.
     shape : tuple of int
-        Of the new matrix.
+        Shape of the new matrix.
     count, fill : Operation
-        They take ``arguments`` first. Arguments that they do not share are left out.
+        Operations whose first arguments are ``arguments``; arguments that only one of them has are
+        left out.
     """
     return filled_in(csr, shape, counted(csr, shape[0], count, fill, *arguments), fill)
 
 
 def filled_in(csr: Csr, shape: tuple[int, int], rows: Counted, fill: Operation) -> Csr:
-    """Return the new matrix of rows that :func:`counted` found; as :func:`filled`."""
+    """Return the new matrix of rows from :func:`counted`; see :func:`filled`."""
     data = csr.executor.allocate((rows.entries,), csr.dtype)
     indices = csr.executor.allocate((rows.entries,), rows.indptr.dtype)
     csr.executor.run(fill, *rows.arguments, rows.indptr, indices, data)
@@ -200,7 +202,7 @@ def filled_in(csr: Csr, shape: tuple[int, int], rows: Counted, fill: Operation) 
 
 
 class Counted(NamedTuple):
-    """The rows of a new matrix before they are filled in, and the arguments that fill them."""
+    """The rows of a new matrix before they are filled, and the arguments of that operation."""
 
     indptr: Array
     entries: int
@@ -209,19 +211,19 @@ class Counted(NamedTuple):
 
 
 class Counting(NamedTuple):
-    """The rows of a new matrix of which the host does not know yet how many entries they have.
+    """The rows of a new matrix, of which the host does not know the number of entries yet.
 
     Attributes
     ----------
     csr : Csr
     of_lengths, fill : Operation
-        ``count`` and ``fill`` of :func:`filled`.
+        ``count`` and ``fill`` in :func:`filled`.
     indptr : array
-        Where rows begin, if the dtype can count the entries.
+        Row pointers, if the index dtype can count the entries.
     total : array of int64, shape (1,)
-        How many entries there are, for the caller to read with other numbers.
+        Number of entries; the caller can read it together with other numbers.
     arguments : tuple
-        Of both operations.
+        Arguments of both operations.
     """
 
     csr: Csr
@@ -232,10 +234,10 @@ class Counting(NamedTuple):
     arguments: tuple[Any, ...]
 
     def read(self, entries: int, beside: int | None = None) -> Counted:
-        """Return the rows, by the number in ``total``.
+        """Return the rows, given the number in ``total``.
 
-        If the dtype of the indices cannot count the entries, rows are counted again: indices among
-        the arguments become int64.
+        If the index dtype cannot count the entries, they are counted again, and indices among the
+        arguments become int64.
         """
         dtype = self.csr.index_dtype
         if index_dtype(entries, dtype) == dtype:
@@ -249,7 +251,7 @@ class Counting(NamedTuple):
 
 
 def counting(csr: Csr, rows: int, count: Operation, fill: Operation, *arguments: Any) -> Counting:
-    """Submit the work of :func:`counted`, without a wait."""
+    """Submit the work of :func:`counted` without a wait."""
     executor, dtype = csr.executor, csr.index_dtype
     lengths = executor.allocate((rows,), dtype)
     total = executor.allocate((1,), np.int64)
@@ -257,7 +259,7 @@ def counting(csr: Csr, rows: int, count: Operation, fill: Operation, *arguments:
     named = [a for p, a in zip(fill.parameters, arguments, strict=False) if p.name in taken]
     indptr = executor.allocate((rows + 1,), dtype)
     executor.run(count, *named, lengths, total)
-    # Before the wait for the total, so that a device has work until the host goes on.
+    # Submitted before the wait for the total, so that the device is busy during the wait.
     executor.run(scan.pointers, lengths, indptr)
     return Counting(csr, count, fill, indptr, total, arguments)
 
@@ -270,10 +272,10 @@ def counted(
     *arguments: Any,
     beside: Array | None = None,
 ) -> Counted:
-    """Return how many entries an operation puts into each of ``rows`` rows; as :func:`filled`.
+    """Count the entries that an operation puts into each of ``rows`` rows; see :func:`filled`.
 
     If the index dtype of ``csr`` cannot count the entries, indices among the arguments become
-    int64. ``beside`` is one more integer of the device that the host needs: it is read in the same
+    int64. ``beside`` is another integer on the device that the host needs: it is read in the same
     wait.
     """
     made = counting(csr, rows, count, fill, *arguments)
@@ -287,7 +289,7 @@ def _is_index(argument: Any, dtype: np.dtype[Any]) -> bool:
 
 
 def with_index_dtype(csr: Csr, dtype: Any) -> Csr:
-    """Return a matrix with indices of ``dtype``; itself if it has them."""
+    """Return a matrix with indices of ``dtype``; itself if they already have it."""
     if csr.index_dtype == dtype:
         return csr
     return Csr._from_arrays(

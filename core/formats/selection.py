@@ -1,4 +1,4 @@
-"""Matrices made of some entries of another one: by a mask, by diagonals, by numbers of columns."""
+"""Matrices with selected entries of another one: by masks, diagonals, rows or columns."""
 
 from __future__ import annotations
 
@@ -32,29 +32,29 @@ if TYPE_CHECKING:
     from ..executor import Array, Executor
     from .base import Matrix
 
-#: Adjacent columns, with the places of their entries as values.
+#: Pattern of adjacent columns; its values are the positions of the entries in the matrix.
 _COLUMNS: Key[Repeated[Csr]] = Key("adjacent columns")
 
 
 def as_rows(matrix: Matrix) -> Csr:
-    """Return a matrix by compressed rows, its values as they are."""
+    """Return a matrix in the CSR format, with unchanged values."""
     csr: Csr = matrix.asformat("csr")
     return csr
 
 
 def apart(made: Csr, matrix: Matrix) -> Csr:
-    """Return a part of a matrix; a copy where it is the matrix, which in-place changes leave."""
+    """Return a part of a matrix, or a copy of the whole, for in-place changes."""
     return made.copy() if made is matrix else made
 
 
 def masked(csr: Csr, mask: Array) -> Csr:
-    """Return the entries for which an array of booleans says so, in their order."""
+    """Return the entries at which a boolean array is True, in their order."""
     arrays = (csr.data[mask], csr.indices[mask], _pointers(csr, mask))
     return Csr._from_arrays(csr.executor, csr.shape, *arrays)
 
 
 def marked(csr: Csr, mask: Array) -> Csr:
-    """Return True at the entries for which a new array of booleans says so."""
+    """Return True at the entries at which a new boolean array is True."""
     xp = csr.executor.xp
     kept = int(xp.count_nonzero(mask))
     if kept == csr.nnz:
@@ -68,7 +68,7 @@ def marked(csr: Csr, mask: Array) -> Csr:
 
 
 def _pointers(csr: Csr, mask: Array) -> Array:
-    """Return where rows begin if the entries that a mask names are left."""
+    """Return the row pointers of the entries that a mask keeps."""
     xp, dtype = csr.executor.xp, csr.index_dtype
     before = xp.zeros(csr.nnz + 1, dtype)
     if csr.nnz:
@@ -77,7 +77,7 @@ def _pointers(csr: Csr, mask: Array) -> Array:
 
 
 def nonzeros(csr: Csr) -> Csr:
-    """Return the entries that are not 0; the matrix itself if all are."""
+    """Return the nonzero entries; the matrix itself if all are nonzero."""
     if csr.dtype in COMPUTED:
         begin, end = row_bounds(csr)
         arguments = (begin, end, csr.indices, csr.data)
@@ -100,12 +100,12 @@ def band(matrix: Matrix, lower: int, upper: int) -> Csr:
 
 
 def triangle(matrix: Matrix, k: Any, *, upper: bool) -> Csr:
-    """Return the entries on one side of the ``k``-th diagonal above the main one, and on it.
+    """Return the entries on the ``k``-th diagonal above the main one, and on one side of it.
 
     Raises
     ------
     InvalidArgument
-        If ``k`` is no integer.
+        If ``k`` is not an integer.
     """
     if not isinstance(k, (int, np.integer)):
         raise InvalidArgument(f"a triangle begins at a diagonal of an integer number, got {k!r}")
@@ -114,7 +114,7 @@ def triangle(matrix: Matrix, k: Any, *, upper: bool) -> Csr:
 
 
 def take_rows(matrix: Matrix, chosen: Array) -> Csr:
-    """Return the rows of these numbers, an array of the executor, in this order."""
+    """Return the rows with the given numbers, a native array, in this order."""
 
     def move(csr: Csr) -> Csr:
         named = chosen.astype(csr.index_dtype)
@@ -126,7 +126,7 @@ def take_rows(matrix: Matrix, chosen: Array) -> Csr:
 
 
 def row_slice(matrix: Matrix, start: int, stop: int) -> Csr:
-    """Return adjacent rows; their entries are adjacent too."""
+    """Return adjacent rows, whose entries are adjacent too."""
     csr, stop = as_rows(matrix), max(start, stop)
     indptr = csr.indptr[start : stop + 1]
     first, last = (int(b) for b in csr.executor.to_host(indptr[:: max(stop - start, 1)])[[0, -1]])
@@ -136,9 +136,9 @@ def row_slice(matrix: Matrix, start: int, stop: int) -> Csr:
 
 
 def take_columns(matrix: Matrix, chosen: Array) -> Csr:
-    """Return the columns of these numbers, an array of the executor, in this order.
+    """Return the columns with the given numbers, a native array, in this order.
 
-    Rows of a matrix with sorted rows stay sorted.
+    If the matrix has sorted rows, so has the result.
     """
     csr, xp = as_rows(matrix), matrix.executor.xp
     count, width = int(chosen.size), csr.shape[1]
@@ -155,9 +155,9 @@ def take_columns(matrix: Matrix, chosen: Array) -> Csr:
 
 
 def masked_columns(matrix: Matrix, mask: Array) -> Csr:
-    """Return the columns of which a mask is true: an array of booleans of any device.
+    """Return the columns for which a boolean array, on any device, is True.
 
-    Their number comes to the host with that of the entries, in one wait for the device.
+    The number of columns and the number of entries are copied to the host in one wait.
     """
     csr, executor = as_rows(matrix), matrix.executor
     mask = _placed_mask(executor, mask)
@@ -167,14 +167,14 @@ def masked_columns(matrix: Matrix, mask: Array) -> Csr:
     return _picked(csr, numbers, before[-1:])
 
 
-#: Booleans from which a mask of the host is packed before it goes to a device with memory of its
-#: own: an eighth of the bytes crosses the bus, and a million take a core 30 microseconds to pack.
-#: An estimate.
+#: Length from which a boolean mask of the host is packed to bits before it is copied to a device
+#: with its own memory: an eighth of the bytes crosses the bus, and packing a million booleans takes
+#: a core 30 microseconds. The value is an estimate.
 PACKED = 1 << 16
 
 
 def _placed_mask(executor: Executor, mask: Array) -> Array:
-    """Return booleans of any device on an executor; many of the host's cross the bus as bits."""
+    """Return a boolean array on an executor; long host arrays cross the bus as bits."""
     if not isinstance(mask, np.ndarray) or executor.xp is np or mask.size < PACKED:
         return native(executor, mask, "columns")
     bits = executor.from_host(np.packbits(mask))
@@ -182,9 +182,9 @@ def _placed_mask(executor: Executor, mask: Array) -> Array:
 
 
 def _picked(csr: Csr, numbers: Array, count: int | Array) -> Csr:
-    """Return the columns that have numbers from 0 on, of ``count`` columns.
+    """Return ``count`` columns: column ``j`` becomes ``numbers[j]`` and is left out if negative.
 
-    A count that is on the executor is an array of one number.
+    ``count`` may be an array of one number on the executor.
     """
     known = count if isinstance(count, int) else None
 
@@ -206,15 +206,15 @@ def _picked(csr: Csr, numbers: Array, count: int | Array) -> Csr:
 
 
 def sorted_once(csr: Csr) -> Csr:
-    """Return a matrix that is needed no longer with sorted rows; the order is not kept."""
+    """Return a temporary matrix with sorted rows; the order is not stored."""
     indices, data, _ = rearranged(csr, structure.csr_sort)
     return Csr._from_arrays(csr.executor, csr.shape, data, indices, csr.indptr)
 
 
 def column_slice(matrix: Matrix, start: int, stop: int) -> Csr:
-    """Return adjacent columns; on a GPU, asked for again, with the pattern that is kept.
+    """Return adjacent columns; on a GPU a repeated call reuses the pattern.
 
-    The cores of a CPU make the pattern again in the time in which one gathers the values.
+    CPU cores make the pattern again in the time in which one core gathers the values.
     """
     csr, stop = as_rows(matrix), max(start, stop)
 
@@ -229,14 +229,14 @@ def column_slice(matrix: Matrix, start: int, stop: int) -> Csr:
 
 
 def _numbered(csr: Csr, move: Callable[[Csr], Csr]) -> Csr:
-    """Return a part of a matrix with the places of its entries in the matrix as values."""
+    """Return a part of a matrix; its values are the positions of its entries in the matrix."""
     places = csr.executor.xp.arange(csr.nnz, dtype=np.float64)
     made = move(of_pattern(csr, places))
     return of_pattern(made, made.data.astype(made.index_dtype))
 
 
 def values_at(matrix: Matrix, row: Array, column: Array) -> Array:
-    """Return the entries at positions, arrays of one shape; 0 where none is stored."""
+    """Return the entries at positions, arrays of equal shape; 0 where none is stored."""
     executor, xp = matrix.executor, matrix.executor.xp
     csr = canonical_rows(matrix)
     if csr.nnz == 0:
@@ -246,7 +246,7 @@ def values_at(matrix: Matrix, row: Array, column: Array) -> Array:
         for numbers in (row, column)
     ]
     direct = csr.dtype in COMPUTED
-    # Other values follow their positions; 0 says that there is none.
+    # Values of other dtypes are gathered by their positions, counted from 1; 0 means no entry.
     values = csr.data if direct else xp.arange(1, csr.nnz + 1, dtype=np.float64)
     found = executor.allocate((int(at[0].size),), values.dtype)
     executor.run(rows.at, *at, csr.indptr, csr.indices, values, found)
@@ -258,12 +258,12 @@ def values_at(matrix: Matrix, row: Array, column: Array) -> Array:
 
 
 def from_dense(matrix: Any, dense: Array) -> Csr:
-    """Return a native array of two dimensions as a Csr of its entries that are not 0."""
+    """Return a two-dimensional native array as a Csr of its nonzero entries."""
     shape = (int(dense.shape[0]), int(dense.shape[1]))
     made: Csr = Dense._from_arrays(matrix.executor, shape, dense).asformat("csr")
     return made
 
 
 def vector_of(matrix: Any, dense: Array) -> SparseVector:
-    """Return a native array of one dimension as a sparse vector of its entries that are not 0."""
+    """Return a one-dimensional native array as a sparse vector of its nonzero entries."""
     return SparseVector._of(from_dense(matrix, dense.reshape(1, -1)))

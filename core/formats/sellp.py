@@ -1,4 +1,4 @@
-"""Sliced ELLPACK with rows sorted by length: little padding, and adjacent lanes have equal work."""
+"""Sliced ELLPACK with rows sorted by length: little padding, equal work in adjacent lanes."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from .constructed import Constructed
 if TYPE_CHECKING:
     from ..executor import Array, Executor
 
-#: Rows of a slice: a warp of NVIDIA GPUs, four AVX-512 registers of float64.
+#: Rows of a slice: the lanes of a warp of NVIDIA GPUs, or of four AVX-512 registers of float64.
 SLICE_SIZE = 32
-#: Rows are sorted by length within this number of slices; a wider window costs locality in x.
+#: Number of slices within which rows are sorted by length; a wider window reduces locality in x.
 WINDOW = 32
 
 
 class Sellp(Constructed):
-    """A sparse matrix in slices of rows, each padded to its own width.
+    """A sparse matrix in slices of rows; each slice is padded to its own width.
 
     Parameters
     ----------
     arg : matrix or tuple
-        Any matrix, or ``(data, (row, col))``; duplicates are added up.
+        Any matrix, or ``(data, (row, col))`` with duplicates summed.
     shape : tuple of int, optional
-        Rows and columns: needed with coordinates, unless the largest index tells them.
+        Rows and columns; required with coordinates, unless the largest index determines them.
     slice_size : int
         Rows of a slice.
     window : int
-        Rows are sorted by falling length within ``window`` slices.
+        Number of slices within which rows are sorted by descending length.
     dtype, executor
         As for :class:`Csr`.
     copy : bool
-        Whether the entries of another library's matrix must be copied on the way; the packed
-        arrays are this matrix's own in any case.
+        Whether the entries of another library's matrix must be copied before the conversion. The
+        packed arrays always belong to this matrix.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Sellp(Constructed):
     indices : array of int32 or int64, shape (total,)
         Columns; padding is -1.
     slice_ptr : array, shape (slices + 1,)
-        Where slices begin.
+        Start of each slice.
     permutation : array, shape (m,)
         Lane ``l`` of slice ``s`` is row ``permutation[s * slice_size + l]``.
 
@@ -93,7 +93,7 @@ class Sellp(Constructed):
 
     @property
     def nnz(self) -> int:
-        """How many entries are stored, padding left out."""
+        """The number of stored entries, without padding."""
         return self._nnz
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:

@@ -28,36 +28,36 @@ if TYPE_CHECKING:
 
 
 class SparseVector(VectorForms, VectorReductions, EntryFunctions, ArrayProtocol):
-    """A sparse array of one dimension: the type of ``A[i]`` and ``A[:, j]``.
+    """A sparse one-dimensional array: the type of ``A[i]`` and ``A[:, j]``.
 
     Parameters
     ----------
     arg : array, sparse array or tuple
-        A dense array of one dimension, one of SciPy's sparse arrays of one dimension, a sparse
-        vector, ``(data, (positions,))``, the triple ``(data, positions, [0, entries])``, or a
-        length ``(n,)`` for zeros.
+        A dense one-dimensional array, a one-dimensional sparse array of SciPy, a sparse vector,
+        ``(data, (positions,))``, the triple ``(data, positions, [0, entries])``, or a length
+        ``(n,)`` for zeros.
     shape : tuple of int, optional
-        The length, ``(n,)``; by default that of ``arg``, or one more than the largest position. A
-        sparse argument is continued by zeros.
+        The length, ``(n,)``; by default the length of ``arg``, or the largest position plus one. A
+        shorter sparse argument is padded with zeros.
     dtype, executor
         As for :class:`Csr`.
     copy : bool, optional
-        Whether the arrays of a sparse vector are copied; other arguments always are.
+        Whether the arrays of a sparse vector are copied; other arguments are always copied.
 
     Attributes
     ----------
     row : Csr, shape (1, n)
-        The entries; ``v.row`` is the vector as a matrix.
+        The entries as a matrix of one row; use ``v.row`` as the matrix form of the vector.
     format : {"coo", "csr"}
-        SciPy's name of the format, which :meth:`tocsr` and :meth:`tocoo` change: the arrays are the
-        same.
+        SciPy's name of the format, which :meth:`tocsr` and :meth:`tocoo` change; both use the same
+        arrays.
 
     Raises
     ------
     InvalidMatrix
-        If the argument has two dimensions, or a position outside of the length.
+        If the argument has two dimensions, or a position is out of range.
     UnsupportedOperand
-        If the argument is a number, or no array.
+        If the argument is a number, or is not an array.
 
     Examples
     --------
@@ -103,17 +103,17 @@ class SparseVector(VectorForms, VectorReductions, EntryFunctions, ArrayProtocol)
 
     @property
     def executor(self) -> Executor:
-        """Where the vector lives."""
+        """The executor of the vector."""
         return self.row.executor
 
     @property
     def device(self) -> Any:
-        """The device of the arrays, as their library names it."""
+        """The device of the arrays, as named by their library."""
         return self.row.device
 
     @property
     def nnz(self) -> int:
-        """How many entries are stored, explicit zeros included."""
+        """The number of stored entries, including explicit zeros."""
         return self.row.nnz
 
     size = nnz
@@ -125,7 +125,7 @@ class SparseVector(VectorForms, VectorReductions, EntryFunctions, ArrayProtocol)
 
     @data.setter
     def data(self, values: Array) -> None:
-        """Take new values for the stored positions."""
+        """Overwrite the values of the stored positions."""
         self.row.data = values
 
     @property
@@ -135,65 +135,65 @@ class SparseVector(VectorForms, VectorReductions, EntryFunctions, ArrayProtocol)
 
     @property
     def indptr(self) -> Array:
-        """Where the entries begin and end: 0 and their number."""
+        """The start and the end of the entries: 0 and their number."""
         return self.row.indptr
 
     @property
     def coords(self) -> tuple[Array]:
-        """The positions of the stored values in a tuple, by SciPy's name."""
+        """The positions of the stored values as a tuple, under SciPy's name."""
         return (self.row.indices,)
 
     @property
     def has_sorted_indices(self) -> bool:
-        """Whether positions are in rising order."""
+        """Whether the positions are ascending (equal ones allowed)."""
         return self.row.has_sorted_indices
 
     @property
     def has_canonical_format(self) -> bool:
-        """Whether positions are in rising order, none of them twice."""
+        """Whether the positions are strictly ascending."""
         return self.row.has_canonical_format
 
     def __repr__(self) -> str:
         return f"<SparseVector {self.shape[0]} {self.dtype} nnz={self.nnz} on {self.executor.name}>"
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        """Return a NumPy array of all entries: as many as a dense vector has."""
+        """Return all entries as a NumPy array, which is as long as a dense vector."""
         made = self.toarray()
         return made if dtype is None else made.astype(dtype, copy=False)
 
     # ---- changes in place
 
     def update_values(self, data: Any) -> None:
-        """Overwrite the values and keep the positions."""
+        """Overwrite the values; the positions stay."""
         self.row.update_values(data)
 
     def sort_indices(self) -> None:
-        """Bring the positions into rising order, in place."""
+        """Sort the positions, in place."""
         self.row.sort_indices()
 
     def sum_duplicates(self) -> None:
-        """Sort the positions and add up entries of one position, in place."""
+        """Sort the positions and sum duplicates, in place."""
         self.row.sum_duplicates()
 
     def eliminate_zeros(self) -> None:
-        """Take stored zeros out, in place."""
+        """Remove stored zeros, in place."""
         self.row.eliminate_zeros()
 
     def prune(self) -> None:
-        """Do nothing, by SciPy's name: arrays have no room beyond their entries."""
+        """Do nothing: the arrays have no unused capacity; SciPy has the same method."""
 
-    # ---- arithmetic is that of the row
+    # ---- arithmetic uses the row
 
     def _function(self, name: str) -> SparseVector:
         return self._like(self.row._function(name))
 
     def _ufunc(self, ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
-        """Return a function of NumPy's of operands of which this is one, or NotImplemented."""
+        """Apply a ufunc to operands, one of which is this vector, or return NotImplemented."""
         rows = tuple(i.row if isinstance(i, SparseVector) else i for i in inputs)
         return self._answer(self.row._ufunc(ufunc, rows))
 
     def _answer(self, made: Any) -> Any:
-        """Return the result for the row as one for the vector."""
+        """Convert the result for the row to the result for the vector."""
         if isinstance(made, Matrix):
             return self._like(made.tocsr()) if made.shape[0] == 1 else made
         if getattr(made, "ndim", 0) == 2 and made.shape[0] == 1:
@@ -211,11 +211,11 @@ class SparseVector(VectorForms, VectorReductions, EntryFunctions, ArrayProtocol)
     __rmul__ = __mul__
 
     def __imul__(self, other: Any) -> Any:
-        """Multiply the stored values by a number in place; by others ``v = v * other``."""
+        """Multiply the stored values by a number in place; otherwise ``v = v * other``."""
         return NotImplemented if self.row.__imul__(other) is NotImplemented else self
 
     def __itruediv__(self, other: Any) -> Any:
-        """Divide the stored values by a number in place; by others ``v = v / other``."""
+        """Divide the stored values by a number in place; otherwise ``v = v / other``."""
         return NotImplemented if self.row.__itruediv__(other) is NotImplemented else self
 
     def __truediv__(self, other: Any) -> Any:
@@ -281,11 +281,11 @@ class SparseVector(VectorForms, VectorReductions, EntryFunctions, ArrayProtocol)
         return self._with("minimum", other)
 
     def __matmul__(self, other: Any) -> Any:
-        """Return the product with a vector, a number, or with a matrix, a vector."""
+        """Return the product: a number for a vector, and a vector for a matrix."""
         if isinstance(other, SparseVector):
             self._require_length(other.shape[0])
             terms = self.multiply(other)
-            # As NumPy's product of integers, or of booleans, has their dtype.
+            # Integers and booleans keep their dtype, as in NumPy's products.
             return terms.sum(dtype=terms.dtype if is_exact(terms.dtype) else None)
         made = self.row @ other
         return made[0] if getattr(made, "ndim", 0) == 1 else self._answer(made)
@@ -311,14 +311,15 @@ class SparseVector(VectorForms, VectorReductions, EntryFunctions, ArrayProtocol)
     def __getitem__(self, key: Any) -> Any:
         """Return an entry (``v[i]``), or a part: ``v[2:5]``, ``v[[4, 0]]``, ``v[mask]``.
 
-        None adds an axis: ``v[None]`` is a matrix of one row, ``v[:, None]`` one of one column.
+        None adds an axis: ``v[None]`` is a matrix of one row, ``v[:, None]`` a matrix of one
+        column.
 
         Raises
         ------
         IndexOutOfRange
-            If there is no such position.
+            If a position does not exist.
         InvalidIndex
-            If the key names more than one axis, or the result would have three dimensions.
+            If the key has more than one axis, or if the result would have three dimensions.
         """
         part, axes = _part_and_axes(key)
         if axes is None:
@@ -333,14 +334,14 @@ class SparseVector(VectorForms, VectorReductions, EntryFunctions, ArrayProtocol)
         return chosen.reshape(*axes(chosen.shape[0]))
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        """Refuse ``v[i] = value``, which would make new positions.
+        """Refuse ``v[i] = value``, which would add positions.
 
         Raises
         ------
         InvalidIndex
-            If the key names more than one axis.
+            If the key has more than one axis.
         UnsupportedOperation
-            Always else; the message names the replacement.
+            Otherwise always; the message names the replacement.
         """
         _part_and_axes(key)
         raise UnsupportedOperation(
@@ -360,12 +361,12 @@ class SparseVector(VectorForms, VectorReductions, EntryFunctions, ArrayProtocol)
 
 
 def _part_and_axes(key: Any) -> tuple[Any, Callable[[int], tuple[int, int]] | None]:
-    """Return the key of the one axis, and the shape by the length of the part if None adds an axis.
+    """Return the key of the axis, and the function for the shape if None adds an axis.
 
     Raises
     ------
     InvalidIndex
-        If the key names more than one axis, or adds more than one.
+        If the key has more than one axis, or adds more than one.
     """
     parts = list(key) if isinstance(key, tuple) else [key]
     named = [part for part in parts if part is not None and part is not Ellipsis]

@@ -1,4 +1,4 @@
-"""Compressed rows with values in a lower precision than the precision of products."""
+"""Compressed sparse rows with values stored in a lower precision than the computation."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
 
 class StoredCsr(CompressedRows):
-    """A sparse matrix by compressed rows with values stored in a lower precision.
+    """A matrix of compressed sparse rows with values stored in a lower precision.
 
     ``A.stored("float32")`` makes it. Products read the stored values, convert each in registers,
-    and compute in :attr:`dtype`, which is that of vectors, results and solvers. So less memory is
-    read than by a :class:`Csr` of that dtype; the matrix is the one of the rounded values.
+    and compute in :attr:`dtype`, which is the dtype of vectors, results and solvers. They read less
+    memory than products of a :class:`Csr` of that dtype. The matrix consists of the rounded values.
 
     Attributes
     ----------
@@ -45,18 +45,16 @@ class StoredCsr(CompressedRows):
     data : array of storage_dtype, shape (nnz,)
         Values, row by row.
     indices : array of int32 or int64, shape (nnz,)
-        Columns.
+        Column indices.
     indptr : array of the same dtype, shape (m + 1,)
-        Row ``i`` is in ``indptr[i]:indptr[i + 1]``.
+        Row ``i`` consists of the entries ``indptr[i]:indptr[i + 1]``.
 
     Notes
     -----
-    Products with vectors and dense matrices and :meth:`diagonal` read the stored values. The rest
-    (sums and products of matrices, scaling, slices, conversions, ``to_scipy``) is computed with
-    ``A.tocsr()``, the same matrix with values of ``A.dtype``, and has values of ``A.dtype``. The
-    rest (sums and products of matrices, scaling, slices, conversions, ``to_scipy``) is computed
-    with ``A.tocsr()``, the same matrix with values of ``A.dtype``, and has values of ``A.dtype``.
-    It is made each time: where it is needed often, keep it.
+    Products with vectors and dense matrices, and :meth:`diagonal`, read the stored values. All
+    other methods (sums and products of matrices, scaling, slices, conversions, ``to_scipy``) use
+    ``A.tocsr()``, the same matrix with values of ``A.dtype``, and their results have this dtype. It
+    is made at each call: for repeated use, keep it.
 
     Examples
     --------
@@ -70,7 +68,7 @@ class StoredCsr(CompressedRows):
 
     format = "stored"
 
-    #: The matrix that this is the transpose of, if it was made as ``A.T``.
+    #: The matrix of which this is the transpose, if it was made as ``A.T``.
     _transpose_of: StoredCsr | None
 
     def _reset(self) -> None:
@@ -103,7 +101,7 @@ class StoredCsr(CompressedRows):
         return self._changes if source is None else self._changes + source._values_version
 
     def _with_data(self, data: Array) -> Any:
-        """Return a matrix of this pattern; a Csr, if its values have no storage dtype."""
+        """Return a matrix with this pattern; a Csr unless the values have storage dtype."""
         return super()._with_data(data) if data.dtype != self.dtype else csr_of(self, data)
 
     def _as_stored(self, values: Array) -> Array:
@@ -113,7 +111,7 @@ class StoredCsr(CompressedRows):
         return made
 
     def update_values(self, data: Any) -> None:
-        """Overwrite the values, rounded to :attr:`storage_dtype`; the pattern and the plan stay.
+        """Overwrite the values, rounded to :attr:`storage_dtype`; pattern and plan stay.
 
         Parameters
         ----------
@@ -123,10 +121,10 @@ class StoredCsr(CompressedRows):
         Raises
         ------
         InvalidMatrix
-            If the shape differs; nothing is changed then.
+            If the shape differs; no values are changed then.
         InvalidArgument
-            If a value is too large for the dtype that it is stored in, or a row becomes 0; nothing
-            is changed then.
+            If a value is too large for the storage dtype, or if a nonzero row becomes 0; no values
+            are changed then.
         """
         if self._transpose_of is not None:
             raise InvalidArgument(
@@ -136,9 +134,9 @@ class StoredCsr(CompressedRows):
         super().update_values(data)
 
     def stored(self, dtype: DTypeLike) -> Csr | StoredCsr:
-        """Return this matrix with values stored in another dtype; itself if they are already.
+        """Return this matrix with values stored in another dtype; itself if they already are.
 
-        Rounded values stay rounded: a higher precision does not bring digits back.
+        A higher storage precision does not restore digits that were rounded away.
         """
         wanted = storage_dtype(dtype, self.dtype)
         return self if wanted == self.storage_dtype else self.tocsr().stored(wanted)
@@ -146,8 +144,8 @@ class StoredCsr(CompressedRows):
     def astype(self, dtype: DTypeLike, copy: bool = False, *, casting: Casting = "unsafe") -> Any:
         """Return this matrix computing in another dtype; itself if it does already.
 
-        Values stay stored as they are where that is lower than ``dtype``. Else the result is a
-        :class:`Csr` of ``dtype``.
+        The values stay in their storage dtype if that is lower than ``dtype``. Otherwise the result
+        is a :class:`Csr` of ``dtype``.
         """
         dtype = asked_dtype(dtype)
         require_cast(self.dtype, dtype, casting)
@@ -160,23 +158,23 @@ class StoredCsr(CompressedRows):
         return self.tocsr().astype(dtype)
 
     def permute(self, p: Any = None, q: Any = None) -> StoredCsr:
-        """Return this matrix with its rows and columns in another order; see ``Csr.permute``."""
+        """Return this matrix with permuted rows and columns; see ``Csr.permute``."""
         made = self.tocsr().permute(p, q).stored(self.storage_dtype)
         assert isinstance(made, StoredCsr)
         return made
 
     def __mul__(self, factor: Any) -> Any:
-        """Return a :class:`Csr`: the product of a stored value and a number has more digits."""
+        """Return a :class:`Csr`, because a stored value times a number has more digits."""
         return self.tocsr() * factor
 
     __rmul__ = __mul__
 
     def _pattern_alone(self) -> Csr:
-        """Return a Csr for operations that read the pattern and no values."""
+        """Return a Csr for operations that read only the pattern."""
         return csr_of(self, self.data)
 
     def _main_diagonal(self) -> Array:
-        """Return the diagonal, widened: the other values stay as they are stored."""
+        """Return the diagonal in :attr:`dtype`, without converting the other values."""
         found = self._pattern.get(_DIAGONAL, lambda: _diagonal_entries(self))
         data = as_dtype(self.executor, self.data[found.positions], self.dtype)
         narrow = Csr._from_arrays(self.executor, self.shape, data, found.indices, found.indptr)
@@ -186,7 +184,7 @@ class StoredCsr(CompressedRows):
 
     @property
     def T(self) -> StoredCsr:
-        """The transpose, by rows too; it is made once and follows the values of this matrix."""
+        """The transpose, in the same format; made once and updated with this matrix's values."""
         if self._transpose_of is not None:
             return self._transpose_of
         made = self._copies.get(_TRANSPOSE, lambda: Transpose(self)).rows._twin()
@@ -204,16 +202,16 @@ class StoredCsr(CompressedRows):
 
 
 class DiagonalEntries(NamedTuple):
-    """The entries on the diagonal, which follow from the pattern.
+    """The entries on the diagonal; they depend only on the pattern.
 
     Attributes
     ----------
     positions : array of int64, shape (count,)
-        Where they are in ``A.data``, in rising order.
+        Their positions in ``A.data``, ascending.
     indices : array of int, shape (count,)
         Their columns.
     indptr : array of int, shape (m + 1,)
-        Row ``i`` has ``positions[indptr[i]:indptr[i + 1]]``.
+        Row ``i`` has the entries ``positions[indptr[i]:indptr[i + 1]]``.
     """
 
     positions: Array
@@ -222,7 +220,7 @@ class DiagonalEntries(NamedTuple):
 
 
 def _diagonal_entries(A: StoredCsr) -> DiagonalEntries:
-    """Return where the diagonal is; found on the host, once for a pattern."""
+    """Return the positions of the diagonal, found on the host once per pattern."""
     executor, dtype = A.executor, A.indices.dtype
     indptr, indices = (np.asarray(executor.to_host(a)) for a in (A.indptr, A.indices))
     rows = np.repeat(np.arange(A.shape[0], dtype=dtype), np.diff(indptr))
@@ -237,14 +235,14 @@ _DIAGONAL: Key[DiagonalEntries] = Key("entries of the diagonal")
 
 
 class Transpose:
-    """The transpose of a StoredCsr, which follows its values.
+    """The transpose of a StoredCsr, which is updated with its values.
 
     Attributes
     ----------
     rows : StoredCsr
         The transpose; ``rows.data`` is ``A.data[order]``.
     order : array of int, shape (nnz,)
-        Where each of its entries is in ``A``.
+        The position of each of its entries in ``A``.
     """
 
     def __init__(self, A: StoredCsr) -> None:
@@ -256,7 +254,7 @@ class Transpose:
         self.rows._pattern = pattern._pattern
 
     def update_values(self, A: StoredCsr) -> None:
-        """Take over the values of ``A``."""
+        """Copy the values of ``A``."""
         self.rows.executor.copy_into(self.rows.data, A.data[self.order])
         self.rows._tell_sharers()
 
@@ -265,19 +263,19 @@ _TRANSPOSE: Key[Transpose] = Key("transpose of a StoredCsr")
 
 
 def csr_of(A: CompressedRows, data: Array) -> Csr:
-    """Return a Csr of the pattern of ``A`` with other values."""
+    """Return a Csr with the pattern of ``A`` and other values."""
     made = Csr._from_arrays(A.executor, A.shape, data, A.indices, A.indptr, _lean=A.is_lean)
     made._pattern = A._pattern
     return made
 
 
 def widened(A: StoredCsr) -> Csr:
-    """Return the same matrix with values of the dtype that it computes in."""
+    """Return the same matrix with values of the dtype in which it computes."""
     return csr_of(A, as_dtype(A.executor, A.data, A.dtype, copy=True))
 
 
 def stored(A: Csr, dtype: DTypeLike) -> Csr | StoredCsr:
-    """Return a matrix with its values stored in ``dtype``; itself if that is its own."""
+    """Return a matrix with its values stored in ``dtype``; itself if it already has it."""
     wanted = storage_dtype(dtype, A.dtype)
     if wanted == A.dtype:
         return A
@@ -291,7 +289,7 @@ def stored(A: Csr, dtype: DTypeLike) -> Csr | StoredCsr:
 
 
 def computing_in(A: Csr, dtype: np.dtype[Any]) -> StoredCsr:
-    """Return the matrix that computes in a wider dtype with the values of ``A``, which it shares.
+    """Return a matrix that computes in a wider dtype and shares the values of ``A``.
 
     Its products keep no copies of the entries.
     """
@@ -307,7 +305,7 @@ def rounded(executor: Executor, values: Array, dtype: np.dtype[Any]) -> Array:
     ------
     InvalidArgument
         If a finite value becomes infinite, or if all values are so small that they lose digits or
-        become 0; the message says how large the values are.
+        become 0. The message gives the magnitude of the values.
     """
     with np.errstate(over="ignore", under="ignore"):
         made = as_dtype(executor, values, dtype, copy=True)
@@ -321,8 +319,8 @@ def lowered(A: LinOp, dtype: np.dtype[Any]) -> LinOp:
     Raises
     ------
     InvalidArgument
-        If it is a matrix with values that become infinite, or with values that are all so small
-        that they lose digits or become 0.
+        If it is a matrix and a value becomes infinite, or all values are so small that they lose
+        digits or become 0.
     """
     with np.errstate(over="ignore", under="ignore"):
         made = A.astype(dtype)
@@ -357,7 +355,7 @@ _LOWERED = "Multiply the matrix and b by one power of two, or compute in a dtype
 
 
 def _readable(stored: Array) -> Array:
-    """Return stored values in a dtype that the array functions of all executors know."""
+    """Return stored values in a dtype that array functions of all executors support."""
     return stored if is_complex(stored.dtype) else stored.astype(np.float32)
 
 
@@ -369,17 +367,18 @@ def _largest_finite(executor: Executor, values: Array) -> float:
 
 
 def _least(dtype: np.dtype[Any]) -> float:
-    """Return the smallest number of a storage dtype that has all digits."""
+    """Return the smallest number that a storage dtype represents with full precision."""
     return 2.0**-14 if name_of(dtype) == "float16" else float(np.finfo(np.float32).tiny)
 
 
 def refuse_lost_rows(A: CompressedRows, values: Array, stored: Array) -> None:
-    """Raise if a row that has values other than 0 has none after they were rounded.
+    """Raise an error if rounding has changed all nonzero values of a row to 0.
 
     Raises
     ------
     InvalidArgument
-        With the first such row: the stored matrix would be singular.
+        If it has, because the stored matrix would be singular; the message names the first such
+        row.
     """
     executor = A.executor
     lost = (for_zero_tests(executor, _readable(stored)) == 0) & (

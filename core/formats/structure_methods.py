@@ -1,4 +1,4 @@
-"""Methods of matrices that change or read off the structure: triangles, shapes, positions."""
+"""Methods that change or read the structure of matrices: triangles, shapes, positions."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ if TYPE_CHECKING:
 
 
 class StructureMethods:
-    """The methods of matrices that have SciPy's names and return or change structure."""
+    """The methods of matrices with SciPy's names that return or change the structure."""
 
     @property
     def _structure(self) -> Matrix:
-        """The matrix itself: the class is a part of Matrix and of nothing else."""
+        """The object as a matrix; only Matrix inherits from this class."""
         return self  # type: ignore[return-value]
 
     @property
     def mT(self) -> Any:
-        """The transpose, by the name that the array API has for it."""
+        """The transpose, under the name of the array API."""
         return self._structure.T
 
     @property
     def device(self) -> Any:
-        """The device of the arrays, as their library names it: ``"cpu"`` for NumPy's arrays."""
+        """The device of the arrays, as named by their library: ``"cpu"`` for NumPy's arrays."""
         matrix = self._structure
         return getattr(matrix._native_arrays()[0], "device", matrix.executor.name)
 
     @property
     def size(self) -> int:
-        """How many entries are stored, by SciPy's name."""
+        """The number of stored entries, under SciPy's name."""
         return self._structure.nnz
 
     def tril(self, k: int = 0) -> Csr:
@@ -73,16 +73,16 @@ class StructureMethods:
         Parameters
         ----------
         *shape : int, or a tuple of them
-            One of them may be -1. One dimension alone gives a :class:`SparseVector`.
+            The new shape; one number may be -1. A single number gives a :class:`SparseVector`.
         order : {"C", "F"}
-            Whether positions are counted row by row or column by column.
+            Whether positions are counted row by row (C) or column by column (F).
         copy : bool
-            Whether a matrix of this shape already is copied.
+            Whether a matrix that already has the shape is copied.
 
         Returns
         -------
         Csr or SparseVector
-            The matrix itself if it has the shape.
+            The reshaped matrix; the matrix itself if it already has the shape.
 
         Raises
         ------
@@ -102,9 +102,9 @@ class StructureMethods:
         return made.copy() if copy and made is matrix else made
 
     def resize(self, *shape: Any) -> None:
-        """Cut this matrix off, or continue it by zeros, to another shape, in place.
+        """Truncate this matrix, or pad it with zeros, to another shape, in place.
 
-        The arrays become new ones: matrices that share them keep the old ones.
+        The matrix gets new arrays: matrices that share the old ones keep them.
 
         Examples
         --------
@@ -118,28 +118,28 @@ class StructureMethods:
         self._structure._replace_entries(resized(self._structure, asked_shape(shape)))
 
     def prune(self) -> None:
-        """Do nothing, by SciPy's name: arrays have no room beyond their entries."""
+        """Do nothing: the arrays have no unused capacity; SciPy has the same method."""
 
     def setdiag(self, values: Any, k: int = 0) -> None:
-        """Set the ``k``-th diagonal above the main one, in place.
+        """Set the ``k``-th diagonal above the main diagonal, in place.
 
         Parameters
         ----------
         values : number or array of one dimension
-            A shorter array sets the beginning of the diagonal, a longer one is cut off.
+            A shorter array sets the beginning of the diagonal; a longer array is truncated.
         k : int
-            Which diagonal.
+            Number of the diagonal.
 
         Raises
         ------
         InvalidArgument
             If the matrix has no such diagonal.
         InvalidMatrix
-            If the values are complex and the matrix is not.
+            If the values are complex and the matrix is real.
 
         Notes
         -----
-        Entries are added where there are none, so that plans and transposes are made anew.
+        Missing entries are inserted; plans and transposes are then made again.
 
         Examples
         --------
@@ -154,9 +154,9 @@ class StructureMethods:
         self._structure._replace_entries(with_diagonal(self._structure, values, k))
 
     def nonzero(self) -> tuple[Array, Array]:
-        """Return the rows and the columns of the entries that are not zero, as native arrays.
+        """Return the rows and the columns of the nonzero entries, as native arrays.
 
-        Entries of one position are added up before.
+        Duplicates are summed first.
 
         Examples
         --------
@@ -172,21 +172,22 @@ class StructureMethods:
         Parameters
         ----------
         axis : {None, 0, 1}
-            None: of all entries, counted row by row; 0: of each column; 1: of each row.
+            None: the position among all entries, counted row by row; 0: in each column; 1: in each
+            row.
         out : array, shape (n,) or (m,), optional
-            Where the positions are written; it is returned then.
+            An array that is overwritten with the positions and returned.
         explicit : bool
-            Whether stored entries alone are compared; by default positions without one are zeros.
+            Whether only stored entries are compared; by default other positions count as zeros.
 
         Returns
         -------
         int, or native array of int64 of shape (n,) or (m,)
-            The first one of equal entries, and the first NaN if there is any.
+            The first of equal entries; the first NaN if there is one.
 
         Raises
         ------
         InvalidArgument
-            If there is nothing to compare.
+            If there are no entries to compare.
 
         Examples
         --------
@@ -199,7 +200,7 @@ class StructureMethods:
         return written(found, out, self._structure.executor)
 
     def argmin(self, axis: int | None = None, out: Any = None, *, explicit: bool = False) -> Any:
-        """Return the position of the smallest entry, as :meth:`argmax` does for the largest.
+        """Return the position of the smallest entry; see :meth:`argmax`.
 
         Examples
         --------
@@ -211,7 +212,7 @@ class StructureMethods:
         return written(found, out, self._structure.executor)
 
     def __iter__(self) -> Iterator[SparseVector]:
-        """Return the rows one after the other, as sparse vectors."""
+        """Iterate over the rows as sparse vectors."""
         matrix = self._structure
         return (matrix[i] for i in range(matrix.shape[0]))
 

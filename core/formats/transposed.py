@@ -1,16 +1,16 @@
-"""Products with the transpose of a matrix by compressed rows: by its rows, or by columns.
+"""Products with the transpose of a Csr: by the rows of the transpose, or by its columns.
 
-By the rows of the transpose a product takes as long as one with the matrix. To make the rows takes
-as long as several products, so they are made once: where each entry goes is stored with the
-pattern, the values with the matrix. A product by columns (``csr.spmv_transposed``) needs no rows
-and takes longer.
+With the rows of the transpose, a product takes as long as a product with the matrix. Making the
+rows takes as long as several products, so it is done once: the positions of the entries are stored
+with the pattern, and the values with the matrix. A product by columns (``csr.spmv_transposed``)
+needs no rows of the transpose, but takes longer.
 
-The number of products that will follow is unknown. Users' products go by columns until their cost
-reaches that of the rows; then the rows are made. This is the ski-rental rule for an unknown number
-of uses (Karlin et al. (1988), "Competitive snoopy caching"), with one price for all patterns. It
-counts products and reads no clock: which product is computed how, and so its last bits, is the same
-in every run. Solvers' loops go by rows from the first product on; users' products with the
-transpose of a lean matrix always go by columns.
+The number of future products is unknown. Users' products use columns until their accumulated extra
+cost reaches the cost of making the rows; then the rows are made. This is the ski-rental rule for an
+unknown number of uses (Karlin et al. (1988), "Competitive snoopy caching"), with one price for all
+patterns. It counts products instead of measuring time, so that the choice for each product, and
+thus its rounding, is the same in every run. Loops of solvers use rows from the first product on;
+users' products with the transpose of a lean matrix always use columns.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ if TYPE_CHECKING:
     from .csc import Csc
     from .csr import Csr
 
-#: How many vectors are multiplied by columns before the rows of the transpose are made. Making them
-#: took the same time as the extra cost of 6 to 68 products by columns, depending on the pattern
-#: (two threads, 2026-11). This is the geometric mean.
+#: Number of vectors that are multiplied by columns before the rows of the transpose are made.
+#: Making the rows took the same time as the extra cost of 6 to 68 products by columns, depending on
+#: the pattern (two threads, 2026-11). This value is the geometric mean.
 VECTORS_BY_COLUMNS = 20
 
 
 class TransposedRows:
-    """The transpose of a matrix by compressed rows; it follows the values of the matrix.
+    """The transpose of a Csr as rows, which is updated with the values of the matrix.
 
     Attributes
     ----------
     rows : Csr
         The transpose; ``rows.data`` is ``A.data[order]``.
     order : array of int, shape (nnz,)
-        Where each of its entries is in ``A``.
+        The position of each of its entries in ``A``.
     """
 
     def __init__(self, A: Csr) -> None:
@@ -48,12 +48,12 @@ class TransposedRows:
         self.rows: Csr = pattern._with_data(A.data[self.order] if data is None else data)
 
     def update_values(self, A: Csr) -> None:
-        """Take over the values of ``A``."""
+        """Copy the values of ``A``."""
         self.rows.update_values(A.data[self.order])
 
 
 class Account:
-    """How many vectors were multiplied by columns."""
+    """The number of vectors that were multiplied by columns."""
 
     def __init__(self) -> None:
         self.vectors = 0
@@ -72,9 +72,9 @@ def has_rows_of_transpose(A: Csr, data: Array) -> bool:
 
 
 def rows_of_transpose(A: Csr, data: Array) -> tuple[Csr, Array]:
-    """Return the transpose of ``A`` with the values ``data`` by compressed rows, and the order.
+    """Return the transpose of ``A`` with the values ``data`` as a Csr, and the entry order.
 
-    The results for ``A`` itself are stored with it; others share the pattern of the transpose.
+    The result for ``A.data`` is stored with ``A``; other values share the pattern of the transpose.
     """
     if data is A.data:
         stored = A._copies.get(_ROWS, lambda: TransposedRows(A))
@@ -84,14 +84,14 @@ def rows_of_transpose(A: Csr, data: Array) -> tuple[Csr, Array]:
 
 
 def columns_to_multiply(A: Csc, vectors: int) -> Csr | None:
-    """Return the transpose of ``A`` if a product is to go by its rows, which are columns of ``A``.
+    """Return the transpose of ``A`` if a product should use its rows, the columns of ``A``.
 
-    None says that the product is to go by the rows of ``A``, because they are there, or because
-    with this product they begin to pay.
+    None means that the product should use the rows of ``A``: they exist already, or begin to pay
+    with this product.
     """
     if A._by_rows is not None or not A.executor.supports(csr_spmv_transposed):
         return None
-    if recording() is not None:  # to be run again and again
+    if recording() is not None:  # the recorded product is run many times
         return None
     source = A._transpose_of
     if source is None or source.indices is not A.indices or source.data is not A.data:

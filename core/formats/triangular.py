@@ -1,4 +1,4 @@
-"""Solves with triangular matrices: levels of rows, and the data stored for them."""
+"""Solves with triangular matrices: level schedules, and the data stored for them."""
 
 from __future__ import annotations
 
@@ -23,27 +23,28 @@ if TYPE_CHECKING:
     from ..operation import Operation
     from .csr import Csr
 
-#: The reading of the triangle: itself, its transpose, its conjugate transpose.
+#: How to read the triangle: itself, its transpose, its conjugate transpose.
 TRANSPOSES = ("N", "T", "H")
 
 
-#: Arrays of the host.
+#: Host arrays.
 Host: TypeAlias = np.ndarray[Any, Any]
 
 
 class Segment(NamedTuple):
-    """Levels that one call computes: one wide level, with None as ``bounds``, or several."""
+    """Levels that one call computes: one wide level if ``bounds`` is None, otherwise several."""
 
     rows: Array
     bounds: Array | None
 
 
 def segments(A: Csr, *, upper: bool) -> tuple[Segment, ...]:
-    """Return the rows of a triangle in an order in which each follows the rows that it needs.
+    """Return the rows of a triangle in an order in which each row follows its dependencies.
 
-    It is found on the host once for a pattern, and stored with it. Executors that launch kernels
-    compute a wide level in a launch of its own, and runs of narrow ones in one launch; so they do
-    runs of wide ones up to a limit (:class:`~wollemi.core.triangle_rules.TriangleRules`).
+    The order is computed on the host once per pattern, and stored with it. Executors that launch
+    kernels compute each wide level in its own launch, and a run of narrow levels in one launch. A
+    run of wide levels below a limit is also one launch
+    (:class:`~wollemi.core.triangle_rules.TriangleRules`).
 
     References
     ----------
@@ -57,9 +58,9 @@ _SEGMENTS: Key[tuple[Segment, ...]] = Key("levels of a triangle")
 
 
 def lanes(A: Csr, *, upper: bool) -> tuple[Array, ...] | None:
-    """Return how the threads of A's executor share a triangle, or None if levels are better.
+    """Return the distribution of a triangle over threads, or None if levels are faster.
 
-    It depends on the pattern and on the number of threads, is found once and stored with the
+    It depends on the pattern and on the number of threads; it is computed once and stored with the
     pattern.
     """
 
@@ -74,13 +75,13 @@ _LANES: Key[tuple[Any, ...] | None] = Key("lanes of a triangle")
 
 
 def prepare_substitution(A: Csr, *, upper: bool) -> None:
-    """Find lanes or levels of a triangle now, which a substitution that is recorded could not."""
+    """Find the lanes or levels of a triangle now: a recorded substitution could not."""
     if lanes(A, upper=upper) is None:
         segments(A, upper=upper)
 
 
 def host_of(executor: Executor, operation: Operation) -> Executor:
-    """Return an executor of the host that has an operation: the given one if it is such a one."""
+    """Return a host executor that has an operation; ``executor`` itself if possible."""
     if executor.supports(operation):
         return executor
     return executor_by_name(host_name())
@@ -105,7 +106,7 @@ def _make_segments(A: Csr, upper: bool) -> tuple[Segment, ...]:
 def _levels_of_rows(
     executor: Executor, indptr: Host, indices: Host, upper: bool
 ) -> tuple[Host, Host]:
-    """Return the rows by levels, and how many rows each level has."""
+    """Return the rows sorted by level, and the number of rows in each level."""
     level = np.empty(indptr.size - 1, indices.dtype)
     executor.run(triangular.levels, indptr, indices, int(upper), level)
     order = np.argsort(level, kind="stable").astype(indices.dtype)
@@ -115,16 +116,16 @@ def _levels_of_rows(
 def _levels_of_runs(
     executor: Executor, indptr: Host, indices: Host, upper: bool
 ) -> tuple[Host, Host]:
-    """Return the same for runs of rows that each need the one before, as the lines of a grid.
+    """Return the same for runs of consecutive dependent rows, such as the lines of a grid.
 
-    One thread computes a run, row by row: the operands of a row are in its cache, and the number of
-    levels is the longest chain of runs, shorter than a chain of rows.
+    One thread computes a run row by row, with the operands of each row in its cache. The number of
+    levels is the longest chain of runs, which is shorter than a chain of rows.
     """
     n, dtype = indptr.size - 1, indices.dtype
     if n == 0:
         return np.zeros(0, dtype), np.zeros(0, np.int64)
     row = np.repeat(np.arange(n, dtype=dtype), np.diff(indptr))
-    alone = np.ones(n, bool)  # rows that do not need their neighbour
+    alone = np.ones(n, bool)  # rows that do not depend on the adjacent row
     alone[row[indices == row + (1 if upper else -1)]] = False
     first = np.flatnonzero(np.concatenate([[True], alone[:-1] if upper else alone[1:]]))
     length = np.diff(np.append(first, n))
@@ -145,10 +146,11 @@ def _levels_of_runs(
 def _runs(
     widths: np.ndarray[Any, Any], least: int | None, most: int
 ) -> Iterator[tuple[int, int, bool]]:
-    """Yield the first level of each run, that after its last, and whether the run is one call.
+    """Yield each run of levels: its first level, the end, and whether one call computes it.
 
-    Narrow levels are in one run, as wide ones are from ``least`` to ``most`` rows; a wider one is
-    alone, and so is a run of one wide level.
+    Consecutive narrow levels (fewer than ``least`` rows) form a run, and so do levels with
+    ``least`` to ``most`` rows. A wider level is a run of its own. A run of a single wide level is
+    not one call with bounds.
     """
     if least is None:
         kinds = np.zeros(widths.size, int)
@@ -166,11 +168,11 @@ def substitute(A: Csr, inverse: Array, x: Array, *, upper: bool, factor: complex
     Parameters
     ----------
     A : Csr, shape (n, n)
-        Its entries of the other triangle and of the diagonal are not read.
+        The matrix; entries on the diagonal and in the other triangle are not read.
     inverse : array, shape (n,)
         The inverse of the diagonal; ones for a unit diagonal.
     x : array, shape (n, k)
-        The right-hand sides, and then the solution.
+        The right-hand sides, which are overwritten with the solutions.
     """
     run, arrays = A.executor.run, (A.indptr, A.indices, A.data)
     shared = lanes(A, upper=upper)
@@ -185,14 +187,14 @@ def substitute(A: Csr, inverse: Array, x: Array, *, upper: bool, factor: complex
 
 
 class Triangle:
-    """A triangle of a matrix with the inverse of its diagonal; follows new values.
+    """A triangle of a matrix with the inverse of its diagonal; it is updated with the values.
 
     Parameters
     ----------
     A : Csr, shape (n, n)
         The matrix.
     upper, unit : bool
-        Which triangle of it, and whether its diagonal counts as ones.
+        Which triangle it is, and whether its diagonal counts as ones.
     transpose : {"N", "T", "H"}
         Whether the triangle is then transposed.
     """
@@ -203,7 +205,7 @@ class Triangle:
         self.matrix, self.inverse = self._made(A)
 
     def _made(self, A: Csr) -> tuple[Csr, Array]:
-        matrix = A._with_data(A.data)  # A itself would be a circle, in which memory stays
+        matrix = A._with_data(A.data)  # a reference to A would form a cycle
         if self.transpose != "N":
             pattern, order = A.transposed_pattern()
             data = A.data[order]
@@ -215,13 +217,13 @@ class Triangle:
         return matrix, _inverse_diagonal(matrix)
 
     def update_values(self, A: Csr) -> None:
-        """Take over new values."""
+        """Store the new values; :meth:`prepare` reads them."""
         self._outdated = A._with_data(A.data)
 
     _outdated: Csr | None = None
 
     def prepare(self) -> None:
-        """Find the order of rows and take over new values, which are never refused before."""
+        """Find the row order and read new values; only this call refuses invalid values."""
         if self._outdated is not None:
             refuse_making("the triangle of new values")
             self.matrix, self.inverse = self._made(self._outdated)
@@ -251,23 +253,23 @@ def _inverse_diagonal(A: Csr) -> Array:
 
 
 class SolvesTriangles:
-    """The methods of a matrix by compressed rows for solves with its triangles."""
+    """The methods of a Csr that solve with its triangles."""
 
     def solve_triangular(
         self, b: Any, *, lower: bool = True, unit: bool = False, trans: str = "N"
     ) -> Any:
-        """Solve with a triangle of this matrix, by substitution.
+        """Solve with a triangle of this matrix by substitution.
 
         Parameters
         ----------
         b : array, shape (n,) or (n, k)
             Right-hand sides.
         lower : bool
-            Whether the lower triangle is meant; entries of the other one are not read.
+            Whether to use the lower triangle; the entries of the other triangle are not read.
         unit : bool
-            Whether the diagonal counts as ones; its entries are not read then.
+            Whether the diagonal counts as ones; its entries are then not read.
         trans : {"N", "T", "H"}
-            Solve with the triangle, its transpose, or its conjugate transpose.
+            Whether to solve with the triangle, its transpose, or its conjugate transpose.
 
         Returns
         -------
@@ -277,15 +279,15 @@ class SolvesTriangles:
         Raises
         ------
         InvalidMatrix
-            If the diagonal has a zero.
+            If the diagonal contains a zero.
         ShapeMismatch, InvalidArgument
-            If the matrix is not square, ``b`` does not fit, or ``trans`` is none of these.
+            If the matrix is not square, if ``b`` has a wrong shape, or if ``trans`` is invalid.
 
         Notes
         -----
-        Rows of one level need none of each other and are computed side by side. On ``omp`` threads
-        follow one another through blocks of rows where that is estimated to be faster. Levels and
-        blocks are found on the host when they are first needed, and stored with the pattern.
+        Rows of the same level are independent and computed in parallel. On ``omp`` threads process
+        blocks of rows in a pipeline if that is estimated to be faster. Levels and blocks are
+        computed on the host at first use, and stored with the pattern.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""NumPy's functions that keep zeros, and functions of two operands, for matrices."""
+"""NumPy functions of matrices: functions that map 0 to 0, and functions of two operands."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from .base import Matrix
     from .csr import Csr
 
-#: NumPy's other names of functions that are methods.
+#: Alternative NumPy names of functions that are methods.
 _SYNONYMS = {"degrees": "rad2deg", "radians": "deg2rad"}
 
-#: Functions with values of another order than that of their smallest arguments.
+#: Functions that can map tiny arguments to values of another magnitude; they must not flush.
 _OF_SMALL = ("ceil", "floor", "sign", "sqrt")
 
-#: Functions that leave integers and booleans as they are; CuPy and NumPy before 2.1 make them
+#: Functions that do not change integers and booleans, although CuPy and NumPy before 2.1 return
 #: floating-point numbers.
 _OF_FRACTIONS = ("ceil", "floor", "trunc")
 
@@ -32,9 +32,9 @@ _EXTREMES = ("maximum", "minimum")
 
 
 def unary(matrix: Matrix, name: str) -> Csr:
-    """Return a function of every entry that keeps zeros; entries of one position are added up.
+    """Apply a function that maps 0 to 0 to every entry; duplicates are summed first.
 
-    Integers and booleans become floating-point numbers where NumPy's function makes them so.
+    Integers and booleans become floating-point numbers if they do in NumPy.
     """
     csr = canonical_rows(matrix)
     if name in _OF_FRACTIONS and is_exact(csr.dtype):
@@ -47,7 +47,7 @@ def unary(matrix: Matrix, name: str) -> Csr:
 
 
 def call(ufunc: np.ufunc, *inputs: Any) -> Any:
-    """Return ``ufunc`` of operands of which one is a matrix, or NotImplemented."""
+    """Apply ``ufunc`` to operands, one of which is a matrix, or return NotImplemented."""
     name = _SYNONYMS.get(ufunc.__name__, ufunc.__name__)
     first = inputs[0]
     if len(inputs) == 1:

@@ -1,7 +1,7 @@
-"""Checks of arrays that users hand over, before a matrix is made of them.
+"""Checks of users' arrays before a matrix is made from them.
 
-They run on the host: a matrix is validated once, when it is made. Arrays of a device are checked by
-:mod:`.device_arrays`, and come here if that finds something wrong.
+They run on the host, once for each new matrix. Device arrays are checked by :mod:`.device_arrays`,
+and come here if those checks fail.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def values(data: Any, name: str = "data", ndim: int = 1) -> HostArray:
 
 
 def stored_values(data: Any, name: str = "data") -> HostArray:
-    """Return values of one dimension as :func:`values` does, but leave 16-bit ones as they are."""
+    """Return one-dimensional values as :func:`values` does, but keep 16-bit dtypes."""
     array = np.asarray(data)
     if array.ndim == 1 and array.dtype.name in ML_DTYPES:
         return np.ascontiguousarray(array, stored_dtype(array.dtype))
@@ -48,10 +48,10 @@ def stored_values(data: Any, name: str = "data") -> HostArray:
 
 
 def indices(array: Any, bound: int, name: str) -> HostArray:
-    """Return indices as a contiguous integer array with all of them in ``[0, bound)``."""
+    """Return indices as a contiguous integer array; check that all are in ``[0, bound)``."""
     checked = integers(array, name)
     if checked.size:
-        # As unsigned numbers, negative ones are the largest: one pass finds both.
+        # Viewed as unsigned, negative numbers are the largest: one pass checks both bounds.
         unsigned = checked.view(checked.dtype.str.replace("i", "u"))
         if int(unsigned.max()) >= min(bound, int(np.iinfo(checked.dtype).max) + 1):
             low, high = int(checked.min()), int(checked.max())
@@ -62,7 +62,7 @@ def indices(array: Any, bound: int, name: str) -> HostArray:
 
 
 def integers(array: Any, name: str) -> HostArray:
-    """Return ``array`` as one dimension of integers, for every integer dtype."""
+    """Return ``array`` as a one-dimensional integer array of any integer dtype."""
     checked = np.asarray(array)
     if checked.ndim != 1:
         raise InvalidMatrix(f"{name}: expected 1 dimension, got shape {checked.shape}")
@@ -76,7 +76,7 @@ def integers(array: Any, name: str) -> HostArray:
 
 
 def pointers(array: Any, rows: int, nnz: int, name: str = "indptr") -> HostArray:
-    """Return row pointers after checking that they start at 0, never fall and end at ``nnz``."""
+    """Return row pointers; check that they start at 0, never decrease and end at ``nnz``."""
     checked = integers(array, name)
     if checked.size != rows + 1:
         raise InvalidMatrix(f"{name}: expected {rows + 1} numbers, got {checked.size}")
@@ -97,14 +97,14 @@ def pointers(array: Any, rows: int, nnz: int, name: str = "indptr") -> HostArray
 
 
 def named_by(pointers: Any, entries: HostArray) -> HostArray:
-    """Return the entries before the last pointer; arrays may be longer, as in SciPy."""
+    """Return the entries before the last pointer; the arrays may be longer, as in SciPy."""
     last = np.asarray(pointers).reshape(-1)[-1:]
     known = last.size == 1 and last.dtype.kind in "iu" and 0 <= int(last[0]) < len(entries)
     return entries[: int(last[0])] if known else entries
 
 
 def of_one_dtype(largest: int, *arrays: HostArray) -> list[HostArray]:
-    """Return index arrays in the one index dtype that holds them all."""
+    """Return index arrays in a common index dtype that can represent all of them."""
     dtype = index_dtype(largest, *(a.dtype for a in arrays if a.size))
     return [np.ascontiguousarray(a, dtype) for a in arrays]
 
@@ -119,8 +119,8 @@ def equal_lengths(**arrays: HostArray) -> None:
 def as_numbers(arg: Any, dtype: Any) -> Any:
     """Return a constructor's argument converted to a requested dtype.
 
-    Booleans that become numbers are added up as such; see :func:`is_logical`. Expressions of
-    identities and the like compute in the dtype, which their factors meet unrounded.
+    Booleans that become numbers are summed as numbers; see :func:`is_logical`. Expressions of
+    identities and permutations compute in the dtype, so that their factors are not rounded first.
     """
     if dtype is None:
         return arg
@@ -136,14 +136,14 @@ def as_numbers(arg: Any, dtype: Any) -> Any:
 
 
 def is_logical(data: Any) -> bool:
-    """Return whether values are booleans: duplicates are then combined by "or", not added up."""
+    """Return whether values are booleans: duplicates are then merged by "or", not summed."""
     return str(getattr(data, "dtype", "")) in ("bool", "torch.bool") or (
         isinstance(data, (list, tuple)) and np.asarray(data).dtype == bool
     )
 
 
 def either(data: HostArray, major: HostArray, minor: HostArray) -> tuple[HostArray, ...]:
-    """Return entries with duplicates combined: 1 if one of them is."""
+    """Return entries with merged duplicates: 1 if at least one of them is 1."""
     order = np.lexsort((minor, major))
     data, major, minor = data[order], major[order], minor[order]
     first = np.flatnonzero(np.r_[True, (np.diff(major) != 0) | (np.diff(minor) != 0)][: major.size])
@@ -155,7 +155,7 @@ def either(data: HostArray, major: HostArray, minor: HostArray) -> tuple[HostArr
 def either_compressed(
     data: HostArray, indices: HostArray, indptr: HostArray
 ) -> tuple[HostArray, HostArray, HostArray]:
-    """Return compressed entries or blocks as :func:`either` does."""
+    """Return compressed entries or blocks with duplicates merged as in :func:`either`."""
     major = np.repeat(np.arange(indptr.size - 1, dtype=indptr.dtype), np.diff(indptr))
     data, major, indices = either(data, major, indices)
     starts = np.searchsorted(major, np.arange(indptr.size, dtype=indptr.dtype))
@@ -163,9 +163,9 @@ def either_compressed(
 
 
 def check_statement(name: str, stated: bool, found: bool) -> None:
-    """Raise InvalidArgument for a statement that the entries contradict.
+    """Raise InvalidArgument if the entries contradict a caller's statement.
 
-    False is no statement: it asks SciPy to look again, and the entries never change here.
+    False is not a statement: it asks SciPy to check again, and the pattern never changes here.
     """
     if stated and not found:
         raise InvalidArgument(

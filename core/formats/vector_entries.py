@@ -1,4 +1,4 @@
-"""The argument of ``SparseVector(...)`` as a matrix of one row."""
+"""Conversion of the argument of ``SparseVector(...)`` to a matrix of one row."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _EXPECTED = (
 
 
 def row_of(arg: Any, shape: Any, dtype: Any, executor: Executor | str | None) -> Csr:
-    """Return the entries of an argument of one dimension as a matrix of one row.
+    """Return the entries of a one-dimensional argument as a matrix of one row.
 
     Raises
     ------
     InvalidMatrix
-        If the argument has another number of dimensions, or does not fit the shape.
+        If the argument has more dimensions, or does not fit the shape.
     UnsupportedOperand
-        If it has no dimension, or is no array.
+        If it has no dimensions, or is not an array.
     """
     length = None if shape is None else checked_length(shape)
     if isinstance(arg, tuple):
@@ -48,7 +48,7 @@ def row_of(arg: Any, shape: Any, dtype: Any, executor: Executor | str | None) ->
 
 
 def checked_length(shape: Any) -> int:
-    """Return the length in a shape of one dimension, or raise InvalidMatrix."""
+    """Return the length in a one-dimensional shape, or raise InvalidMatrix."""
     try:
         (length,) = (shape,) if isinstance(shape, (int, np.integer)) else shape
     except (TypeError, ValueError):
@@ -94,13 +94,13 @@ def _from_tuple(
 
 
 def _one_more(positions: Any) -> int:
-    """Return the smallest length that has all positions."""
+    """Return the smallest length that contains all positions."""
     array = positions if hasattr(positions, "max") else np.asarray(positions)
     return int(array.max()) + 1 if len(array) else 0
 
 
 def _from_sparse(arg: Any, length: int | None, executor: Executor | str | None) -> Csr:
-    """Return a sparse array of one dimension as a matrix of one row, continued to a length."""
+    """Return a one-dimensional sparse array as a matrix of one row, padded to a length."""
     if getattr(arg, "ndim", 2) != 1:
         raise InvalidMatrix(
             f"a sparse vector has one dimension, got a matrix of shape {tuple(arg.shape)}: A[i] is "
@@ -118,7 +118,7 @@ def _from_sparse(arg: Any, length: int | None, executor: Executor | str | None) 
 
 
 def _from_dense(arg: Any, length: int | None, executor: Executor | str | None) -> Csr:
-    """Return a dense array of one dimension as a matrix of one row."""
+    """Return a one-dimensional dense array as a matrix of one row."""
     array = arg if hasattr(arg, "ndim") else np.asarray(arg)
     if array.ndim == 0:
         raise UnsupportedOperand(f"a number makes no sparse vector: {_EXPECTED}")

@@ -1,4 +1,4 @@
-"""Methods of sparse vectors that return or change the form: formats, dtypes, lengths, copies."""
+"""Methods of sparse vectors that change or return their form: format, dtype, length, copies."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from ..executor import Executor
     from .csr import Csr
 
-#: SciPy's names of formats that have one dimension.
+#: SciPy's names of one-dimensional formats.
 VECTOR_FORMATS = ("csr", "coo")
 
 
 class VectorForms:
-    """The methods of a sparse vector that have SciPy's names and return or change its form."""
+    """The methods of a sparse vector with SciPy's names that return or change its form."""
 
     row: Csr
     format: str
@@ -32,30 +32,30 @@ class VectorForms:
         raise NotImplementedError
 
     def _like(self, row: Csr) -> Self:
-        """Return a matrix of one row as a vector of this one's format."""
+        """Return a matrix of one row as a vector in the format of this one."""
         return self._of(row, self.format)
 
     def _hold(self, row: Csr, format: str) -> None:
-        """Become a matrix of one row in place."""
+        """Replace the entries by a matrix of one row, in place."""
         raise NotImplementedError
 
     def _answer(self, made: Any) -> Any:
-        """Return the result for the row as one for the vector."""
+        """Convert the result for the row to the result for the vector."""
         raise NotImplementedError
 
     def toarray(self) -> np.ndarray[Any, Any]:
-        """Return a NumPy array of all entries."""
+        """Return all entries as a NumPy array."""
         return self.row.to_dense().reshape(-1)
 
     to_dense = todense = toarray
 
     def asformat(self, format: str, copy: bool = False) -> Self:
-        """Return this vector under another name of its format, ``"csr"`` or ``"coo"``.
+        """Return this vector under another format name, ``"csr"`` or ``"coo"``.
 
         Raises
         ------
         InvalidArgument
-            If the format is one of matrices.
+            If only matrices have the format.
         """
         if format not in VECTOR_FORMATS:
             raise InvalidArgument(
@@ -75,19 +75,19 @@ class VectorForms:
         return self.asformat("coo", copy)
 
     def tocsc(self) -> Self:
-        """Refuse: compressed columns have two dimensions."""
+        """Raise an error: compressed columns need two dimensions."""
         return self.asformat("csc")
 
     def tobsr(self) -> Self:
-        """Refuse: blocks have two dimensions."""
+        """Raise an error: blocks need two dimensions."""
         return self.asformat("bsr")
 
     def todia(self) -> Self:
-        """Refuse: diagonals have two dimensions."""
+        """Raise an error: diagonals need two dimensions."""
         return self.asformat("dia")
 
     def to_scipy(self) -> Any:
-        """Return a ``scipy.sparse.coo_array`` of one dimension, or a ``csr_array``."""
+        """Return a one-dimensional ``scipy.sparse.coo_array``, or a ``csr_array``."""
         from scipy.sparse import coo_array
 
         made = self.row.to_scipy().tocoo()
@@ -95,7 +95,7 @@ class VectorForms:
         return vector.tocsr() if self.format == "csr" else vector
 
     def get(self) -> Any:
-        """Return the result of :meth:`to_scipy`, by CuPy's name."""
+        """Return the result of :meth:`to_scipy`, under CuPy's name."""
         return self.to_scipy()
 
     def to(self, executor: Executor | str) -> Self:
@@ -103,16 +103,16 @@ class VectorForms:
         return self._like(self.row.to(executor))
 
     def reshape(self, *shape: Any, order: str = "C", copy: bool = False) -> Any:
-        """Return the entries in another shape, as :meth:`wollemi.Csr.reshape` does.
+        """Return the entries in another shape; see :meth:`wollemi.Csr.reshape`.
 
         Parameters
         ----------
         *shape : int, or a tuple of them
-            One of them may be -1. Two dimensions give a Csr.
+            The new shape; one number may be -1. Two dimensions give a Csr.
         order : {"C", "F"}
-            Whether positions are counted row by row or column by column.
+            Whether positions are counted row by row (C) or column by column (F).
         copy : bool
-            Whether a vector of this length already is copied.
+            Whether a vector that already has the length is copied.
 
         Returns
         -------
@@ -122,7 +122,7 @@ class VectorForms:
         return self._like(made.row) if isinstance(made, VectorForms) else made
 
     def resize(self, *shape: Any) -> None:
-        """Cut this vector off, or continue it by zeros, to another length, in place."""
+        """Truncate this vector, or pad it with zeros, to another length, in place."""
         length = checked_length(shape[0] if len(shape) == 1 else shape)
         row = self.row.copy()
         row.resize(1, length)
@@ -133,7 +133,7 @@ class VectorForms:
         return self._like(self.row.copy())
 
     def astype(self, dtype: DTypeLike, copy: bool = False, *, casting: Casting = "unsafe") -> Self:
-        """Return this vector with values of ``dtype``; itself if they are already."""
+        """Return this vector with values of ``dtype``; itself if they already have it."""
         made = self.row.astype(dtype, copy, casting=casting)
         return self if made is self.row else self._like(made)
 
@@ -155,7 +155,7 @@ class VectorForms:
 
     @property
     def T(self) -> Self:
-        """The vector itself: an array of one dimension is its own transpose."""
+        """The vector itself, because a one-dimensional array is its own transpose."""
         return self
 
     def transpose(self, axes: Any = None, copy: bool = False) -> Self:
@@ -165,7 +165,7 @@ class VectorForms:
         return self.copy() if copy else self
 
     def diagonal(self, k: int = 0) -> Any:
-        """Refuse: diagonals need two dimensions.
+        """Raise an error: diagonals need two dimensions.
 
         Parameters
         ----------
@@ -182,7 +182,7 @@ class VectorForms:
         )
 
     def trace(self, offset: int = 0) -> Any:
-        """Refuse: diagonals need two dimensions.
+        """Raise an error: diagonals need two dimensions.
 
         Parameters
         ----------
@@ -197,7 +197,7 @@ class VectorForms:
         return self.diagonal(offset)
 
     def setdiag(self, values: Any, k: int = 0) -> None:
-        """Refuse: diagonals need two dimensions.
+        """Raise an error: diagonals need two dimensions.
 
         Parameters
         ----------

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class VectorReductions:
-    """The methods of a sparse vector that reduce it to a number, by the methods of its row."""
+    """The methods of a sparse vector that reduce it to a number, by methods of its row."""
 
     row: Csr
 
@@ -27,19 +27,19 @@ class VectorReductions:
             raise InvalidArgument(f"axis: a vector has axis 0 alone, got {axis!r}")
 
     def sum(self, axis: Any = None, dtype: DTypeLike | None = None, out: Any = None) -> Any:
-        """Return the sum of all entries; ``out`` has no dimensions."""
+        """Return the sum of all entries; ``out`` is a zero-dimensional array."""
         return self._reduced("sum", axis, dtype=dtype, out=out)
 
     def mean(self, axis: Any = None, dtype: DTypeLike | None = None, out: Any = None) -> Any:
-        """Return the mean of all entries; zeros count."""
+        """Return the mean of all entries, including zeros."""
         return self._reduced("mean", axis, dtype=dtype, out=out)
 
     def max(self, axis: Any = None, out: Any = None, *, explicit: bool = False) -> Any:
-        """Return the largest entry; positions without one count as zeros unless ``explicit``."""
+        """Return the largest entry; without ``explicit``, missing entries count as zeros."""
         return self._reduced("max", axis, out=out, explicit=explicit)
 
     def min(self, axis: Any = None, out: Any = None, *, explicit: bool = False) -> Any:
-        """Return the smallest entry; positions without one count as zeros unless ``explicit``."""
+        """Return the smallest entry; without ``explicit``, missing entries count as zeros."""
         return self._reduced("min", axis, out=out, explicit=explicit)
 
     def nanmax(self, axis: Any = None, out: Any = None, *, explicit: bool = False) -> Any:
@@ -59,11 +59,11 @@ class VectorReductions:
         return self._reduced("argmin", axis, out=out, explicit=explicit)
 
     def count_nonzero(self, axis: Any = None) -> int:
-        """Return how many entries are not zero."""
+        """Return the number of nonzero entries."""
         self._require_axis(axis)
         count: int = self.row.count_nonzero()
         return count
 
     def nonzero(self) -> tuple[Array]:
-        """Return the positions of the entries that are not zero, in a tuple."""
+        """Return the positions of the nonzero entries as a tuple."""
         return (self.row.nonzero()[1],)
