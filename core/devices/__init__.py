@@ -1,17 +1,17 @@
-"""The constants of devices: the numbers that selection rules and cost models compare with.
+"""Constants of devices, which selection rules and cost models use.
 
-Each device has one JSON file in this folder. A constant is a value and the id of the benchmark
-record that it was fitted to (a heading of ``benchmarks/results/constants.md``). A file names its
-base: constants that were not fitted on a device come from there. The files ``unknown-*`` serve
-devices without a file of their own.
+Each device has one JSON file in this folder. A constant is a value with the id of the benchmark
+record to which it was fitted (a heading of ``benchmarks/results/constants.md``). A file names its
+base, which provides the constants that were not fitted on the device. The files ``unknown-*`` serve
+devices without a file.
 
-A rule declares its constants as a named tuple, ``SpmvConstants``, and reads the section ``spmv``
-of the file of the executor's device::
+A rule declares its constants as a named tuple, such as ``SpmvConstants``, and reads the section
+``spmv`` of the file of the executor's device::
 
     constants = executor.constants.of(SpmvConstants)
 
-``wollemi tune`` measures the constants of the present device and stores a file for it in the
-user's folder of caches (:func:`tuned_file`). Such a file takes precedence over these.
+``wollemi tune`` measures the constants of the present device and stores them in a file in the
+user's cache folder (:func:`tuned_file`). Such a file takes precedence over the files here.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .processor import processor
 
 FOLDER = Path(__file__).parent
 
-#: The kinds of devices, by the file of a device that no other file matches.
+#: The kinds of devices, each with the file for devices that no other file matches.
 KINDS = {"cpu": "unknown-cpu", "nvidia": "unknown-nvidia", "amd": "unknown-amd"}
 
 T = TypeVar("T")
@@ -41,11 +41,11 @@ class Constant(NamedTuple):
     Attributes
     ----------
     value : number, list or dict
-        As in the file.
+        The value in the file.
     record : str
-        The id of the benchmark record that it was fitted to.
+        The id of the benchmark record to which it was fitted.
     device : str
-        The name of the file that has it.
+        Name of the file that contains it.
     """
 
     value: Any
@@ -54,18 +54,18 @@ class Constant(NamedTuple):
 
 
 class DeviceConstants:
-    """The constants of a device, by section, with the constants of the bases of its file.
+    """The constants of a device by section, including the constants of its base files.
 
     Parameters
     ----------
     name : str
-        The stem of the file.
+        Name of the file without its suffix.
     title : str
-        The name of the device, for people.
+        Name of the device for display.
     sections : mapping
         The constants by section and name.
     base : str, optional
-        The name of the file with the constants that were not fitted on this device.
+        Name of the file with the constants that were not fitted on this device.
 
     Examples
     --------
@@ -86,12 +86,12 @@ class DeviceConstants:
         self._made: dict[type, Any] = {}
 
     def of(self, kind: type[T]) -> T:
-        """Return the constants of a rule: ``kind`` is a named tuple, ``SpmvConstants``.
+        """Return the constants of a rule; ``kind`` is a named tuple such as ``SpmvConstants``.
 
         Raises
         ------
         KeyError
-            If the file of the device, or of its bases, lacks a constant.
+            If neither the file of the device nor its bases contain a constant.
         """
         made = self._made.get(kind)
         if made is None:
@@ -103,7 +103,7 @@ class DeviceConstants:
 
     @property
     def fitted(self) -> bool:
-        """Whether a constant was fitted on this device: without one, all are of the base."""
+        """Whether a constant was fitted on this device; if not, all are the base's."""
         return any(
             constant.device == self.name
             for section in self.sections.values()
@@ -116,7 +116,7 @@ class DeviceConstants:
 
 
 def section_of(kind: type) -> str:
-    """Return the section that a rule reads: ``spmv`` for ``SpmvConstants``.
+    """Return the section of a rule's constants: ``spmv`` for ``SpmvConstants``.
 
     Examples
     --------
@@ -129,7 +129,7 @@ def section_of(kind: type) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as rules use it: lists as tuples, keys of digits as integers."""
+    """Return a value as rules use it: lists become tuples, keys of digits become integers."""
     if isinstance(value, list):
         return tuple(_plain(item) for item in value)
     if isinstance(value, dict):
@@ -138,12 +138,12 @@ def _plain(value: Any) -> Any:
 
 
 def read(file: Path) -> DeviceConstants:
-    """Return the constants of a file, over the constants of its base.
+    """Return the constants of a file, completed by the constants of its base.
 
     Parameters
     ----------
     file : Path
-        A file of this folder, or of :func:`tuned_file`.
+        A file in this folder, or a result of :func:`tuned_file`.
     """
     content = json.loads(file.read_text(encoding="utf-8"))
     if not isinstance(content, dict) or ("base" not in content and file.parent != FOLDER):
@@ -161,18 +161,18 @@ def read(file: Path) -> DeviceConstants:
 
 @cache
 def named(name: str) -> DeviceConstants:
-    """Return the constants of a file of this folder by its name, ``"h200"``."""
+    """Return the constants of a file in this folder, by its name, such as ``"h200"``."""
     return read(FOLDER / f"{name}.json")
 
 
 def names() -> list[str]:
-    """Return the names of the files of this folder."""
+    """Return the names of the files in this folder."""
     return sorted(file.stem for file in FOLDER.glob("*.json"))
 
 
 @cache
 def _patterns(kind: str) -> dict[str, str]:
-    """Return the regular expressions that devices of a kind match, by the names of files."""
+    """Return the regular expressions that devices of a kind must match, by file name."""
     found = {}
     for name in names():
         content = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
@@ -182,7 +182,7 @@ def _patterns(kind: str) -> dict[str, str]:
 
 
 def shipped(kind: str, device: str) -> str:
-    """Return the name of the file of this folder that serves a device.
+    """Return the name of the file in this folder that serves a device.
 
     Examples
     --------
@@ -201,14 +201,14 @@ def tuned_file(kind: str, device: str) -> Path:
 
 @cache
 def constants_of(kind: str, device: str) -> DeviceConstants:
-    """Return the constants of a device: tuned ones, or the shipped ones.
+    """Return the constants of a device: the tuned ones, otherwise the shipped ones.
 
     Parameters
     ----------
     kind : {"cpu", "nvidia", "amd"}
         The kind of the device.
     device : str
-        Its name, as its driver or operating system gives it.
+        Name of the device according to its driver or operating system.
     """
     tuned = tuned_file(kind, device)
     if device and tuned.is_file():
@@ -225,5 +225,5 @@ def constants_of(kind: str, device: str) -> DeviceConstants:
 
 
 def of_host() -> DeviceConstants:
-    """Return the constants of the processor of this process."""
+    """Return the constants of the processor that runs this process."""
     return constants_of("cpu", processor())

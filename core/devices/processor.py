@@ -1,4 +1,4 @@
-"""The name of the processor of this process, as files of constants match it, and its features."""
+"""The name and the features of the processor; files of constants match the name."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pathlib import Path
 def processor() -> str:
     """Return vendor, family, model and name of the processor.
 
-    Names of processors in virtual machines are often short, such as "AMD EPYC"; the family and the
-    model tell the generation.
+    In virtual machines the name is often short, such as "AMD EPYC"; the family and the model
+    identify the generation.
 
     Examples
     --------
@@ -31,7 +31,7 @@ def processor() -> str:
 
 @cache
 def features() -> str:
-    """Return the instruction sets that the processor says it has; empty where no file lists them.
+    """Return the instruction sets that the processor supports; empty if no file lists them.
 
     Examples
     --------

@@ -1,1 +1,1 @@
-"""Functions of a user between the two products of ``fusedmm``, traced once for kernels."""
+"""User-defined functions between the two products of ``fusedmm``, traced once for kernels."""

@@ -1,7 +1,7 @@
-"""Programs of edge functions: the instructions that a kernel runs for the score of an entry.
+"""Programs of edge functions: the instructions that a kernel runs for each score.
 
-A program is a list of instructions without loops and branches. It has a text, which names it in
-operations and caches. Derivatives of a program are programs.
+A program is a list of instructions without loops and branches. Its text is its key in operations
+and caches. The derivatives of a program are programs too.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ import numpy as np
 
 from ..errors import InvalidArgument
 
-#: The types of an instruction's result: a number of the dtype of sums, an integer, a condition.
+#: Types of the result of an instruction: a number in the dtype of the sums, an integer, a
+#: condition.
 VALUE, INDEX, CONDITION = "value", "index", "condition"
 
-#: Values given with the score: a number of each row, of each column, of each entry.
+#: Kinds of inputs in addition to the score: one number per row, per column or per entry.
 INPUTS = ("of_row", "of_column", "of_entry")
 
 #: Functions of one value.
@@ -26,14 +27,14 @@ ARITHMETIC = ("add", "sub", "mul", "div")
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 LOGIC = ("and", "or")
 
-#: Instructions of a program at most: a kernel keeps a number for each.
+#: Maximum number of instructions of a program, because a kernel keeps one number for each.
 MOST_INSTRUCTIONS = 512
 
 Numbers = np.ndarray[Any, Any]
 
 
 class EdgeInstruction(NamedTuple):
-    """An operation on the results of earlier instructions.
+    """An operation on results of earlier instructions.
 
     Attributes
     ----------
@@ -41,11 +42,11 @@ class EdgeInstruction(NamedTuple):
         ``score``, ``row`` and ``column`` (the indices), ``number``, one of :data:`INPUTS`, or an
         operator or function.
     type : str
-        Of the result.
+        Type of the result.
     parts : tuple of int
-        The positions of the operands.
+        Positions of the operands.
     number : float
-        The value of a number; which one of the inputs of a kind.
+        The value of a number; for inputs, the index among the inputs of its kind.
     """
 
     kind: str
@@ -55,7 +56,7 @@ class EdgeInstruction(NamedTuple):
 
 
 class InputCounts(NamedTuple):
-    """How many inputs a program has of each kind of :data:`INPUTS`."""
+    """The number of inputs of a program for each kind in :data:`INPUTS`."""
 
     rows: int = 0
     columns: int = 0
@@ -68,13 +69,13 @@ class EdgeProgram(NamedTuple):
     Attributes
     ----------
     instructions : tuple of EdgeInstruction
-        In an order in which each can be computed.
+        The instructions; each comes after its operands.
     outputs : tuple of int
-        The positions of the results; the first is the weight of an entry.
+        Positions of the results; the first is the weight of an entry.
     final : {"identity", "softmax"}
-        The function of the weights of a row that comes last.
+        The function that is finally applied to the weights of a row.
     counts : InputCounts
-        How many inputs of each kind it is given.
+        Number of inputs of each kind.
     """
 
     instructions: tuple[EdgeInstruction, ...]
@@ -84,7 +85,7 @@ class EdgeProgram(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The program in one line."""
+        """The program as one line of text."""
         lines = [
             " ".join([one.kind, one.type, repr(float(one.number)), *map(str, one.parts)])
             for one in self.instructions
@@ -101,7 +102,7 @@ class EdgeProgram(NamedTuple):
         of_columns: Numbers | None,
         of_entries: Numbers | None,
     ) -> list[Numbers]:
-        """Return the outputs for the entries of a pattern, without the final function.
+        """Return the outputs for the entries of a pattern, before the final function.
 
         Parameters
         ----------
@@ -110,7 +111,7 @@ class EdgeProgram(NamedTuple):
         row, column : array of int, shape (nnz,)
             The indices of the entries.
         of_rows, of_columns, of_entries : array, shape (r, m), (c, n), (e, nnz), or None
-            The inputs of each kind.
+            Inputs of each kind.
         """
         kind = score.dtype.type
         given = {
@@ -138,7 +139,7 @@ def _input(one: EdgeInstruction, inputs: Numbers | None) -> Numbers:
 
 
 def _computed(one: EdgeInstruction, found: Sequence[Any], kind: Callable[..., Any]) -> Any:
-    """Return a number or an operator of results, for all entries."""
+    """Return the result of a number or an operator for all entries."""
     if one.kind == "number":
         return np.int64(one.number) if one.type == INDEX else kind(one.number)
     made = _NUMPY[one.kind](*(found[part] for part in one.parts))
@@ -172,12 +173,12 @@ _NUMPY: dict[str, Callable[..., Any]] = {
 
 @lru_cache(512)
 def program_of(text: str) -> EdgeProgram:
-    """Return the program that has a text.
+    """Return the program with a given text.
 
     Raises
     ------
     InvalidArgument
-        If the text is no program.
+        If the text is not a program.
     """
     try:
         head, outputs, *lines = text.split(";")
@@ -193,7 +194,7 @@ def program_of(text: str) -> EdgeProgram:
 
 
 class Builder:
-    """A program in the making: equal instructions are made once, and constants are folded."""
+    """Builds a program; it reuses equal instructions and folds constants."""
 
     def __init__(self, instructions: Sequence[EdgeInstruction] = ()) -> None:
         self.instructions = list(instructions)
@@ -213,24 +214,24 @@ class Builder:
         return self.instructions[at].type
 
     def constant(self, at: int) -> float | None:
-        """Return the number that an instruction is, or None."""
+        """Return the number if an instruction is a constant, otherwise None."""
         one = self.instructions[at]
         return one.number if one.kind == "number" else None
 
     # ---- leaves
 
     def leaf(self, kind: str, number: int = 0) -> int:
-        """Return the score, an index, or an input."""
+        """Return the position of the score, an index, or an input."""
         return self._add(kind, INDEX if kind in ("row", "column") else VALUE, number=number)
 
     def number(self, value: float, type_: str = VALUE) -> int:
-        """Return a constant."""
+        """Return the position of a constant."""
         return self._add("number", type_, number=value + 0.0)
 
     # ---- operators
 
     def value(self, at: int) -> int:
-        """Return a result as a number of the dtype of sums."""
+        """Convert a result to a number in the dtype of the sums."""
         kind = self.type_of(at)
         if kind == VALUE:
             return at
@@ -240,7 +241,7 @@ class Builder:
         return self.number(constant) if constant is not None else self._add("cast", VALUE, at)
 
     def _pair(self, a: int, b: int) -> tuple[int, int, str]:
-        """Return two results in one type, which is of integers where both are."""
+        """Return two results in a common type, which is an integer if both are."""
         if self.type_of(a) == self.type_of(b) == INDEX:
             return a, b, INDEX
         return self.value(a), self.value(b), VALUE
@@ -258,7 +259,7 @@ class Builder:
         return self._add(kind, made, a, b) if known is None else known
 
     def _simple(self, kind: str, a: int, b: int, made: str) -> int | None:
-        """Return the result where an operand is 0 or 1, or None."""
+        """Return the simplified result if an operand is 0 or 1, otherwise None."""
         x, y = self.constant(a), self.constant(b)
         rules = {
             ("add", 0, None): b,
@@ -283,11 +284,11 @@ class Builder:
         return self._add("neg", self.type_of(a), a)
 
     def divided(self, kind: str, a: int, by: int) -> int:
-        """Return the quotient or the remainder of integers, as Python rounds it."""
+        """Return the quotient or remainder of integers, with Python's rounding."""
         return self._add(kind, INDEX, a, self.number(by, INDEX))
 
     def extreme(self, kind: str, a: int, b: int) -> int:
-        """Return the smaller or the larger number; NaN if one is."""
+        """Return the smaller or larger number; NaN if one is NaN."""
         a, b, made = self._pair(a, b)
         return self._add(kind, made, a, b)
 
@@ -297,22 +298,22 @@ class Builder:
         return self._add(kind, CONDITION, a, b)
 
     def logic(self, kind: str, a: int, b: int) -> int:
-        """Return a condition of two conditions."""
+        """Return a logical combination of two conditions."""
         return self._add(kind, CONDITION, a, b)
 
     def inverse(self, a: int) -> int:
-        """Return the opposite of a condition."""
+        """Return the negation of a condition."""
         return self._add("not", CONDITION, a)
 
     def where(self, condition: int, a: int, b: int) -> int:
-        """Return ``a`` where a condition holds and ``b`` elsewhere."""
+        """Return ``a`` where a condition is true, and ``b`` elsewhere."""
         if a == b:
             return a
         a, b, made = self._pair(a, b)
         return self._add("where", made, condition, a, b)
 
     def function(self, kind: str, a: int) -> int:
-        """Return one of :data:`FUNCTIONS`."""
+        """Return a function of :data:`FUNCTIONS`, applied to a result."""
         if kind == "abs" and self.type_of(a) == INDEX:
             return self._add("abs", INDEX, a)
         return self._add(kind, VALUE, self.value(a))
@@ -341,7 +342,7 @@ class Builder:
         return _DERIVATIVES[one.kind](self, at, one.parts, slopes)
 
     def finish(self, outputs: Sequence[int], final: str, counts: InputCounts) -> EdgeProgram:
-        """Return the program of some results, without instructions that none of them needs.
+        """Return the program of some results, without unneeded instructions.
 
         Raises
         ------
@@ -367,9 +368,9 @@ class Builder:
 
 
 def _where_moved(on: Builder, slopes: Sequence[int], found: int) -> int:
-    """Return a derivative, or 0 where no operand changes: a function without a finite slope there.
+    """Return a derivative, or 0 where no operand changes: the slope may be infinite there.
 
-    The root of ``relu(s)`` has the slope 0 below 0, and not infinity times 0.
+    The square root of ``relu(s)`` has slope 0 for negative s, not infinity times 0.
     """
     zero, still = on.number(0.0), None
     for slope in slopes:
@@ -383,7 +384,7 @@ def _where_moved(on: Builder, slopes: Sequence[int], found: int) -> int:
     return found if still is None else on.where(still, zero, found)
 
 
-# Each returns the derivative of instruction ``at``, given the derivatives of its operands.
+# Each function returns the derivative of instruction ``at``, given the derivatives of its operands.
 def _product(on: Builder, at: int, parts: Sequence[int], slopes: Sequence[int]) -> int:
     (a, b), (da, db) = parts, slopes
     return on.arithmetic("add", on.arithmetic("mul", da, b), on.arithmetic("mul", a, db))
@@ -453,12 +454,12 @@ _DERIVATIVES: dict[str, Callable[[Builder, int, Sequence[int], Sequence[int]], i
 
 
 class Derivatives:
-    """The derivatives of a program, which are programs.
+    """The derivatives of a program, which are programs too.
 
     Parameters
     ----------
     program : EdgeProgram
-        Its final function has no part in them.
+        The program; its final function is not differentiated.
     """
 
     def __init__(self, program: EdgeProgram) -> None:
@@ -478,8 +479,8 @@ class Derivatives:
     def backward(self) -> EdgeProgram:
         """The gradient of each leaf.
 
-        It has one more input of entries for each output of the program, its gradient, behind the
-        other ones.
+        For each output of the program it has an additional per-entry input, after the other inputs:
+        the gradient of that output.
         """
         made, counts = Builder(self.program.instructions), self.program.counts
         given = [
@@ -499,8 +500,8 @@ class Derivatives:
     def forward(self) -> EdgeProgram:
         """The tangent of each output.
 
-        Tangents of inputs are inputs behind the others of their kind; that of the score is the last
-        input of entries.
+        The tangents of inputs are additional inputs after the others of their kind; the tangent of
+        the score is the last per-entry input.
         """
         made, counts = Builder(self.program.instructions), self.program.counts
         tangents = {EdgeInstruction("score", VALUE): made.leaf("of_entry", 2 * counts.entries)}
@@ -521,5 +522,5 @@ class Derivatives:
 
 @lru_cache(512)
 def derivatives_of(text: str) -> Derivatives:
-    """Return the derivatives of the program that has a text."""
+    """Return the derivatives of the program with a given text."""
     return Derivatives(program_of(text))

@@ -1,7 +1,7 @@
-"""Symbols: the scores, indices and inputs of an edge function while it is traced.
+"""Symbols: the scores, indices and inputs of an edge function during tracing.
 
-A symbol takes part in arithmetic and comparisons, and in functions of NumPy and PyTorch, which hand
-their calls over to it. Each call adds instructions to a :class:`~.program.Program`.
+Symbols support arithmetic, comparisons, and functions of NumPy and PyTorch, which dispatch to the
+symbols. Each call adds instructions to a :class:`~.program.Program`.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
 
 class Untraceable(Exception):
-    """Raised while an edge function is traced that no kernel can run; its text is the reason."""
+    """Raised during tracing if no kernel can run a function; the message is the reason."""
 
 
 class EdgeSymbol:
-    """A value of an edge function for each entry.
+    """A per-entry value of an edge function.
 
     Parameters
     ----------
     tracing : EdgeTracing
-        The trace that it belongs to.
+        The trace to which it belongs.
     at : int
-        The position of its instruction.
+        Position of its instruction.
     """
 
     __slots__ = ("at", "tracing")
@@ -52,11 +52,11 @@ class EdgeSymbol:
 
     @property
     def ndim(self) -> int:
-        """How many axes the scores have."""
+        """The number of axes of the scores."""
         return len(self.tracing.shape)
 
     def dim(self) -> int:
-        """Return how many axes the scores have."""
+        """Return the number of axes of the scores."""
         return self.ndim
 
     if TYPE_CHECKING:  # made from CALLS below
@@ -114,7 +114,7 @@ class EdgeSymbol:
             raise Untraceable(f"it uses {name} with arguments that kernels lack: {error}") from None
 
 
-#: Calls of ``f(tracing, *operands)`` by the names that libraries give functions and methods.
+#: Implementations ``f(tracing, *operands)`` by the names of functions and methods in the libraries.
 CALLS: dict[str, Callable[..., EdgeSymbol]] = {}
 
 
@@ -248,7 +248,7 @@ def _relu(tracing: EdgeTracing, input: Any, inplace: bool = False) -> EdgeSymbol
 
 @_named("sigmoid")
 def _sigmoid(tracing: EdgeTracing, input: Any) -> EdgeSymbol:
-    # exponentials of numbers up to 0 alone, which do not overflow
+    # exponentials only of nonpositive numbers, which cannot overflow
     made, at, one = tracing.builder, tracing.builder.value(tracing.at(input)), tracing.at(1.0)
     below = made.compare("lt", at, tracing.at(0.0))
     small = made.function("exp", made.where(below, at, made.negative(at)))

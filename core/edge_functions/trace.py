@@ -1,4 +1,4 @@
-"""Tracing an edge function: its program, and the arrays that the program reads."""
+"""Tracing of edge functions: the program, and the arrays that it reads."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .symbols import EdgeSymbol, Untraceable
 
 
 class Weights(NamedTuple):
-    """The softmax of scores over the entries of each row: the last step of a traced function."""
+    """The softmax of scores over the entries of each row, the last step of a traced function."""
 
     scores: EdgeSymbol
 
@@ -34,10 +34,10 @@ class TracedEdgeFunction(NamedTuple):
     Attributes
     ----------
     program : EdgeProgram
-        Its instructions.
+        The instructions.
     of_rows, of_columns, of_entries : list of array
-        The inputs of each kind in the order of their numbers: shapes (..., m), (..., n) and
-        (..., nnz); an array of one number along the last axis serves for all rows.
+        Inputs of each kind, in the order of their numbers: shapes (..., m), (..., n) and (...,
+        nnz). An array with one number along the last axis applies to all rows.
     """
 
     program: EdgeProgram
@@ -52,11 +52,11 @@ class EdgeTracing:
     Parameters
     ----------
     shape : tuple of int
-        Of the pattern.
+        Shape of the pattern.
     of_scores : tuple of int
         The shape of the scores, (..., nnz).
     lists_entries : bool
-        Whether the pattern has entries, so that an array may have a number for each.
+        Whether the pattern stores entries, so that arrays may have one number per entry.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class EdgeTracing:
         self.inputs: dict[str, list[Any]] = {"of_row": [], "of_column": [], "of_entry": []}
 
     def at(self, given: Any) -> int:
-        """Return the position of a value: a symbol, a number, or an array."""
+        """Return the position of a symbol, a number, or an array."""
         if isinstance(given, EdgeSymbol):
             if given.tracing is not self:
                 raise Untraceable("it keeps scores of another call")
@@ -112,7 +112,7 @@ class EdgeTracing:
         )
 
     def input(self, kind: str, given: Any) -> int:
-        """Return the position of an array's number for each row, column or entry."""
+        """Return the position of an input: an array with a number per row, column or entry."""
         dtype = str(given.dtype)
         if "complex" in dtype or any(f"int{bits}" in dtype for bits in (32, 64)):
             raise Untraceable(f"it computes with an array of {dtype}; convert it to floating point")
@@ -125,12 +125,12 @@ class EdgeTracing:
 
 
 class TracedEntries:
-    """The entries of a pattern, as an edge function sees them while it is traced.
+    """The entries of a pattern, as an edge function accesses them during tracing.
 
     Attributes
     ----------
     rows, columns : EdgeSymbol
-        The indices of an entry.
+        The row and column index of an entry.
     """
 
     def __init__(self, tracing: EdgeTracing) -> None:
@@ -140,11 +140,11 @@ class TracedEntries:
         )
 
     def of_rows(self, x: Any) -> EdgeSymbol:
-        """Return a number of each row, shape (..., m), for each of its entries."""
+        """Expand an array with a number per row, shape (..., m), to the entries."""
         return self._of("of_row", x, 0)
 
     def of_columns(self, x: Any) -> EdgeSymbol:
-        """Return a number of each column, shape (..., n), for each of its entries."""
+        """Expand an array with a number per column, shape (..., n), to the entries."""
         return self._of("of_column", x, 1)
 
     def _of(self, kind: str, x: Any, axis: int) -> EdgeSymbol:
@@ -160,7 +160,7 @@ class TracedEntries:
         return Weights(EdgeSymbol(self._tracing, self._tracing.at(s)))
 
     def sum(self, s: Any) -> Any:
-        """Say that kernels have no sums of rows except in a softmax."""
+        """Raise an error: kernels support row sums only in a softmax."""
         raise Untraceable("it adds up the scores of a row")
 
 
@@ -180,20 +180,20 @@ def trace(
     Parameters
     ----------
     edge : callable
-        ``f(s, entries)`` gets the scores and an :class:`TracedEntries`, and returns weights.
+        ``f(s, entries)`` gets the scores and a :class:`TracedEntries`, and returns weights.
     shape : tuple of int
-        Of the pattern.
+        Shape of the pattern.
     of_scores : tuple of int
         The shape of the scores, (..., nnz).
     lists_entries : bool
-        Whether the pattern has entries; a mask has none.
+        Whether the pattern stores entries; a mask does not.
     before : callable, optional
-        A function of the scores that comes before ``edge``.
+        A function of the scores that is applied before ``edge``.
 
     Raises
     ------
     Untraceable
-        With the reason, if no kernel can run it.
+        If no kernel can run the function; the message gives the reason.
     """
     tracing = EdgeTracing(shape, of_scores, lists_entries=lists_entries)
     score = EdgeSymbol(tracing, tracing.builder.leaf("score"))
@@ -201,7 +201,7 @@ def trace(
         found = edge(score if before is None else before(tracing, score), TracedEntries(tracing))
     except Untraceable:
         raise
-    except Exception as error:  # of a library that takes no symbols; the user's own come again
+    except Exception as error:  # a library rejected a symbol; user errors recur later
         raise Untraceable(f"{type(error).__name__}: {error}") from None
     final = "softmax" if isinstance(found, Weights) else "identity"
     made = found.scores if isinstance(found, Weights) else found

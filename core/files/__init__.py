@@ -1,1 +1,1 @@
-"""Reading and writing of matrices and vectors; :mod:`..io` is the face of it."""
+"""Readers and writers of matrices and vectors; :mod:`..io` is their public interface."""

@@ -1,4 +1,4 @@
-"""The contents of a file of a sparse matrix, before it becomes a matrix."""
+"""The contents of a file of a sparse matrix, before they become a matrix."""
 
 from __future__ import annotations
 
@@ -17,32 +17,33 @@ from .memory import require
 
 HostArray = np.ndarray[Any, Any]
 
-#: Row pointers may take this number of bytes for any number of entries, and beyond it a multiple of
-#: the entries' bytes, unless compressed rows are asked for by name.
+#: Row pointers may take ``_POINTERS`` bytes for any number of entries; above that, at most
+#: ``_TIMES_ENTRIES`` times the bytes of the entries, unless the caller requests compressed rows by
+#: name.
 _POINTERS, _TIMES_ENTRIES = 1 << 28, 16
 
-#: Rows for each entry, beyond which pointers cost more than a sort.
+#: Number of rows per entry above which row pointers cost more than a sort.
 _MANY_ROWS = 8
 
 _COMPRESSED: dict[str, type[Csr] | type[Csc] | type[Bsr]] = {"csr": Csr, "csc": Csc, "bsr": Bsr}
 
 
 class Coordinates(NamedTuple):
-    """Entries by their positions, in any order; duplicates add up.
+    """Entries with their positions, in any order; duplicates add up.
 
     Parameters
     ----------
     entries : scipy.sparse.coo_array
-        The entries, with positions within its shape.
+        The entries; all positions are within the shape.
     place : str
-        Where the file announces the shape.
+        The place in the file that states the shape.
     """
 
     entries: Any
     place: str = "shape"
 
     def matrix(self, format: str | None, executor: Executor | str | None) -> Matrix:
-        """Return a matrix; Csr if no format is asked for."""
+        """Return a matrix; a Csr by default."""
         shape, nnz = self.entries.shape, self.entries.nnz
         if format == "coo":
             return Coo(_by_rows(self.entries), shape=shape, executor=executor)
@@ -56,18 +57,18 @@ class Coordinates(NamedTuple):
         return in_format(made, format)
 
     def dense(self) -> HostArray:
-        """Return all entries as an array."""
+        """Return all entries as a dense array."""
         check_dense(self.entries.shape, self.entries.dtype)
         return np.asarray(self.entries.toarray())
 
 
 def _by_rows(entries: Any) -> tuple[HostArray, tuple[HostArray, HostArray]]:
-    """Return values and positions by rising rows, entries of a row in the order given."""
+    """Return values and positions sorted by row; within a row the given order is kept."""
     row, col = entries.row, entries.col
     rows = entries.shape[0]
     if rows > _MANY_ROWS * entries.nnz or not np.any(row[1:] < row[:-1]):
         return entries.data, (row, col)  # Coo sorts the rest
-    entries.has_canonical_format = True  # SciPy then neither sorts them nor adds them up
+    entries.has_canonical_format = True  # so that SciPy neither sorts nor sums them
     compressed = entries.tocsr()
     counts = np.diff(compressed.indptr)
     return compressed.data, (
@@ -77,7 +78,7 @@ def _by_rows(entries: Any) -> tuple[HostArray, tuple[HostArray, HostArray]]:
 
 
 class Compressed(NamedTuple):
-    """Entries by compressed rows, columns or blocks; not yet checked."""
+    """Entries in compressed rows, columns or blocks, which are not yet checked."""
 
     format: str
     shape: tuple[int, int]
@@ -86,7 +87,7 @@ class Compressed(NamedTuple):
     indptr: HostArray
 
     def matrix(self, format: str | None, executor: Executor | str | None) -> Matrix:
-        """Return a matrix; Csr if no format is asked for."""
+        """Return a matrix; a Csr by default."""
         if self.format != (format or "csr"):
             check_pointers("shape", self.shape, self.data.size, format)
         made = _COMPRESSED[self.format](
@@ -95,14 +96,14 @@ class Compressed(NamedTuple):
         return in_format(made, format)
 
     def dense(self) -> HostArray:
-        """Return all entries as an array."""
+        """Return all entries as a dense array."""
         checked = self.matrix(self.format, "reference")
         check_dense(self.shape, checked.dtype)
         return checked.to_dense()
 
 
 def known_format(format: str | None) -> None:
-    """Raise InvalidArgument unless ``format`` names a format that matrices are read in."""
+    """Raise InvalidArgument unless matrices can be read in the given format."""
     if format is not None:
         load_format(format)
     known = sorted(FORMATS.keys() - {"diagonal"})
@@ -114,7 +115,7 @@ def known_format(format: str | None) -> None:
 
 
 def in_format(matrix: Matrix, format: str | None) -> Matrix:
-    """Return a matrix in a format, Csr if none is asked for."""
+    """Return a matrix in a format, Csr by default."""
     if format == "dense":
         check_dense(matrix.shape, matrix.dtype)
     made: Matrix = matrix.asformat(format or "csr")
@@ -122,13 +123,13 @@ def in_format(matrix: Matrix, format: str | None) -> Matrix:
 
 
 def check_dense(shape: tuple[int, int], dtype: Any) -> None:
-    """Raise InvalidMatrix if no memory is there for all entries."""
+    """Raise InvalidMatrix if there is not enough memory for all entries."""
     nbytes = shape[0] * shape[1] * max(np.dtype(dtype).itemsize, 8)
     require(nbytes, f"{shape[0]} x {shape[1]} entries, most of them zero, need")
 
 
 def check_pointers(place: str, shape: tuple[int, int], nnz: int, format: str | None) -> None:
-    """Raise InvalidMatrix if row pointers have no memory, or waste it without a request."""
+    """Raise InvalidMatrix if row pointers need too much memory, or waste it unrequested."""
     rows = max(shape) if format == "csc" else shape[0]
     width = 8 if max(*shape, nnz) > np.iinfo(np.int32).max else 4
     nbytes = rows * width

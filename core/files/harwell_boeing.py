@@ -1,6 +1,6 @@
-"""Harwell-Boeing and Rutherford-Boeing files: columns, in fields of fixed width.
+"""Harwell-Boeing and Rutherford-Boeing files: compressed columns in fields of fixed width.
 
-The header is four lines: a title, the numbers of lines, the type and the sizes, and the Fortran
+The header has four lines: a title, the numbers of lines, the type and the sizes, and the Fortran
 formats of the three parts. A fifth line describes right-hand sides, which are not read. References:
 I. S. Duff, R. G. Grimes, J. G. Lewis, Users' Guide for the Harwell-Boeing Sparse Matrix Collection,
 1992; The Rutherford-Boeing Sparse Matrix Collection, 1997.
@@ -23,7 +23,7 @@ from .memory import require
 from .numbers import Grammar, WrongLine
 from .source import Source, truncated
 
-#: The type of a matrix: values, symmetry, and whether it is assembled.
+#: The type of a matrix: its values, its symmetry, and whether it is assembled.
 _TYPE = re.compile(rb"\s*([rcpiq])([suhzr])([ae])(?=\s)", re.IGNORECASE)
 
 _SYMMETRIES = {
@@ -41,13 +41,13 @@ _FORMAT = re.compile(
 )
 _PARENTHESES = re.compile(rb"\([^()]*\)")
 
-#: No field of a number is wider, and no line has more fields.
+#: Maximum width of a field of a number, and maximum number of fields in a line.
 _WIDEST, _MOST = 256, 1 << 12
 
-#: Of an entry: a value, a row and a column.
+#: Bytes of an entry in memory: a value, a row and a column.
 _BYTES_PER_ENTRY = 24
 
-#: Lines of fields that are read at once.
+#: Number of lines that are parsed at once.
 _AT_ONCE = 4096
 
 
@@ -62,13 +62,13 @@ class _Fields:
     scale: int
 
     def lines(self, count: int) -> int:
-        """Return the number of lines of ``count`` fields."""
+        """Return the number of lines that ``count`` fields take."""
         return -(-count // self.repeat)
 
 
 @dataclass(frozen=True)
 class _Header:
-    """The statements of a header that the entries depend on."""
+    """The data of a header on which the entries depend."""
 
     values: str
     symmetry: str
@@ -80,7 +80,7 @@ class _Header:
 
     @property
     def numbers(self) -> int:
-        """How many numbers the values are."""
+        """The number of real numbers in the values."""
         return {"p": 0, "q": 0, "c": 2}.get(self.values, 1) * self.stored
 
 
@@ -90,7 +90,7 @@ def parse(stream: IO[bytes], source: Source) -> Coordinates:
     Raises
     ------
     InvalidMatrix
-        If it is malformed, truncated, not assembled, or needs more memory than there is.
+        If the file is malformed, truncated or not assembled, or needs more memory than available.
     """
     lines = Lines(stream, source.name)
     header = _read_header(lines, source)
@@ -119,7 +119,7 @@ def parse(stream: IO[bytes], source: Source) -> Coordinates:
 def _coordinates(
     header: _Header, values: HostArray, row: HostArray, lengths: HostArray
 ) -> Coordinates:
-    """Return the entries with their columns, and the other triangle of a symmetric matrix."""
+    """Return the entries with their columns; add the other triangle of a symmetric matrix."""
     from scipy.sparse import coo_array
 
     column = np.repeat(np.arange(header.columns), lengths)
@@ -135,7 +135,7 @@ def _coordinates(
 
 
 def _read_header(lines: Lines, source: Source) -> _Header:
-    """Check the first lines, which must fit a file of this length."""
+    """Read and check the header; its sizes must be consistent with the length of the file."""
     if not lines.skip_blank():
         raise truncated(source.name, "expected a title, got nothing")
     lines.skip_line()
@@ -165,14 +165,14 @@ def _read_header(lines: Lines, source: Source) -> _Header:
         raise InvalidMatrix(f"{place}: a {symmetry} matrix is square, got {rows} x {columns}")
     formats = _formats(lines, 2 if values == "p" else 3)
     if any(counts[4:]):
-        lines.skip_line()  # the type and the number of right-hand sides
+        lines.skip_line()  # type and number of right-hand sides
     header = _Header(values, symmetry, rows, columns, stored, formats, place)
     _check_length(header, lines, source)
     return header
 
 
 def _formats(lines: Lines, count: int) -> list[_Fields]:
-    """Return the formats of pointers, indices and values in this line."""
+    """Return the formats of pointers, indices and values from this line."""
     place, line = lines.place, lines.line()
     texts = _PARENTHESES.findall(line)
     if len(texts) < count:
@@ -196,11 +196,11 @@ def _formats(lines: Lines, count: int) -> list[_Fields]:
 
 
 def _check_length(header: _Header, lines: Lines, source: Source) -> None:
-    """Raise InvalidMatrix if the file is shorter than its fields."""
+    """Raise InvalidMatrix if the file is too short for its fields."""
     if source.largest is None:
         return
     counts = (header.columns + 1, header.stored, header.numbers)
-    # blanks at the end of a line may be missing, so that a field has one character and a separator
+    # Trailing blanks may be missing, so a field needs at least one character and a separator.
     least = sum(count + f.lines(count) for count, f in zip(counts, header.formats, strict=False))
     left = source.largest - lines.taken
     if least > left + 1:
@@ -230,7 +230,7 @@ def _reals(lines: Lines, count: int, fields: _Fields) -> HostArray:
 
 
 def _require_plain(cells: HostArray, fields: _Fields, place: str) -> None:
-    """Raise InvalidMatrix where Fortran multiplies the digits of a field by a power of ten."""
+    """Raise InvalidMatrix where Fortran would scale the digits of a field by a power of ten."""
     has_point = (cells == ord(".")).any(axis=1)
     letters = np.isin(cells, np.frombuffer(b"eEdDnN", np.uint8)).any(axis=1)  # also nan and inf
     if not np.all(has_point | letters):
@@ -248,7 +248,7 @@ def _require_plain(cells: HostArray, fields: _Fields, place: str) -> None:
 def _texts(
     lines: Lines, count: int, fields: _Fields, name: str
 ) -> Iterator[tuple[bytes, str, HostArray]]:
-    """Yield fields, one in each line of a text, with the place of the first, and their bytes."""
+    """Yield fields as text, one per line, with the place of the first field and the bytes."""
     length = fields.repeat * fields.width
     while count > 0:
         place, held = lines.place, []
@@ -266,7 +266,7 @@ def _texts(
 
 
 def _numbers(text: bytes, place: str, grammar: Grammar, dtype: Any) -> HostArray:
-    """Return the number in each line of a text."""
+    """Return the numbers in a text with one number per line."""
     lines = text.count(b"\n")
     try:
         checked = grammar.checked(text)

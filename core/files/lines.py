@@ -1,4 +1,4 @@
-"""Text read in pieces of bounded size, with the number of the line at hand."""
+"""A text that is read in pieces of bounded size, with the number of the current line."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from .source import CHUNK, truncated
 
 HostArray = np.ndarray[Any, Any]
 
-#: The characters between numbers.
+#: The characters that separate numbers.
 BLANK = b" \t\r\n\f\v"
 
-#: No line of entries, and no line with sizes, is longer: a compressed file of a few kilobytes can
-#: hold a line of gigabytes.
+#: Maximum length in bytes of a line with entries or sizes. It protects against compressed files of
+#: a few kilobytes that contain a line of gigabytes.
 LONGEST_LINE = 1 << 16
 
 
 class Lines:
-    """A text, read from its start.
+    """A text that is read from its beginning.
 
     Parameters
     ----------
     stream : file
-        In binary mode.
+        The file in binary mode.
     name : str
-        Its name in errors.
+        Name of the file in errors.
 
     Attributes
     ----------
     number : int
-        Of the line at hand, the first is 1.
+        Number of the current line, counted from 1.
     taken : int
-        Bytes that were taken so far.
+        Number of bytes consumed so far.
     """
 
     def __init__(self, stream: IO[bytes], name: str) -> None:
@@ -47,11 +47,11 @@ class Lines:
 
     @property
     def place(self) -> str:
-        """The file and the line at hand."""
+        """The name of the file and the number of the current line."""
         return f"{self._name}, line {self.number}"
 
     def _more(self) -> bool:
-        """Replace the used-up buffer by the next piece."""
+        """Replace the consumed buffer by the next piece."""
         self._held, self._at = self._stream.read(CHUNK), 0
         return bool(self._held)
 
@@ -62,7 +62,7 @@ class Lines:
         return taken
 
     def skip_blank(self) -> bool:
-        """Go to the next byte that is not blank; return whether there is one."""
+        """Skip blanks; return whether another byte follows."""
         while self._at < len(self._held) or self._more():
             rest = len(self._held) - self._at
             blank = self._take(rest - len(self._held[self._at :].lstrip(BLANK)))
@@ -72,7 +72,7 @@ class Lines:
         return False
 
     def skip_line(self) -> None:
-        """Go behind the end of this line, however long it is."""
+        """Skip the rest of the current line, of any length."""
         while self._at < len(self._held) or self._more():
             end = self._held.find(b"\n", self._at)
             if end >= 0:
@@ -82,16 +82,16 @@ class Lines:
             self._take(len(self._held))
 
     def starts_with(self, mark: bytes) -> bool:
-        """Return whether this byte is ``mark``."""
+        """Return whether the next byte is ``mark``."""
         return self._held.startswith(mark, self._at)
 
     def line(self) -> bytes:
-        """Return the rest of this line without its end, and go behind it.
+        """Return the rest of the current line without its end, and advance to the next line.
 
         Raises
         ------
         InvalidMatrix
-            If it is longer than any such line.
+            If the line is longer than :data:`LONGEST_LINE`.
         """
         parts: list[bytes] = []
         length = 0
@@ -109,12 +109,12 @@ class Lines:
         return b"".join(parts)
 
     def pieces(self) -> Iterator[bytes]:
-        """Yield the rest in pieces."""
+        """Yield the rest of the text in pieces."""
         while self._at < len(self._held) or self._more():
             yield self._take(len(self._held))
 
     def whole_lines(self, size: int) -> Iterator[bytes]:
-        """Yield the rest in pieces of about ``size`` bytes that end with a line."""
+        """Yield the rest in pieces of about ``size`` bytes, each of whole lines."""
         cut = self._take(len(self._held) - self._at)
         while piece := self._stream.read(size):
             end = piece.rfind(b"\n") + 1
@@ -124,25 +124,25 @@ class Lines:
             else:
                 cut += piece
             if len(cut) > LONGEST_LINE:
-                yield cut  # without an end: no reader takes it
+                yield cut  # without a line end: every reader refuses it
                 return
         if cut:
             yield cut if cut.endswith(b"\n") else cut + b"\n"
 
     def numbers_of_line(self, count: int, label: str) -> HostArray:
-        """Return the integers of this line, which is as long as it takes, and go behind it.
+        """Return the integers in the current line, of any length, and advance to the next line.
 
         Parameters
         ----------
         count : int
-            How many there must be.
+            The required number of integers.
         label : str
-            The reason for the number.
+            The reason for that number, for messages.
 
         Raises
         ------
         InvalidMatrix
-            If there are more or fewer, or something else.
+            If the number is wrong, or if the line contains anything else.
         """
         found: list[HostArray] = []
         total, cut, ends = 0, b"", False
@@ -152,7 +152,7 @@ class Lines:
             ends = end >= 0
             text = cut + self._take((end if ends else len(self._held)) - self._at)
             cut = b""
-            if not ends:  # a number may go on in the next piece
+            if not ends:  # a number may continue in the next piece
                 stripped = text.rstrip(b"+-0123456789")
                 text, cut = stripped, text[len(stripped) :]
             numbers = _integers(text, place)
@@ -178,7 +178,7 @@ class Lines:
 
 def _integers(text: bytes, place: str) -> HostArray:
     strange = text.translate(None, b"-0123456789" + BLANK)
-    if strange:  # NumPy would read 1_0 as 10
+    if strange:  # NumPy would accept 1_0 as 10
         raise InvalidMatrix(f"{place}: expected integers: {strange[:1]!r} is in none")
     try:
         return np.array(text.split(), dtype=np.int64)

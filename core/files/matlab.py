@@ -1,6 +1,6 @@
-"""MATLAB's .mat files of versions 4 to 7, by SciPy: one sparse matrix, or one array.
+"""MATLAB's .mat files of versions 4 to 7, read by SciPy: one sparse matrix, or one array.
 
-The SuiteSparse Matrix Collection keeps a matrix as the member ``A`` of a structure ``Problem``.
+The SuiteSparse Matrix Collection stores a matrix as member ``A`` of a structure ``Problem``.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from .entries import Coordinates, HostArray
 from .memory import require
 from .source import CHUNK, Source
 
-#: Bytes before the first element of a file of version 5 to 7, and of the tag of an element.
+#: Bytes before the first element in a file of version 5 to 7, and bytes of an element's tag.
 _START, _TAG = 128, 8
 
-#: The type of an element that is compressed.
+#: The type code of a compressed element.
 _COMPRESSED = 15
 
-#: Of HDF5, as version 7.3 writes it.
+#: The first bytes of an HDF5 file of version 7.3.
 _VERSION_7_3 = b"MATLAB 7.3"
 
-#: The structure of the SuiteSparse Matrix Collection, and its matrix.
+#: Names of the structure and its matrix in the SuiteSparse Matrix Collection.
 _PROBLEM, _MATRIX = "Problem", "A"
 
 _NUMBERS = ("double", "single", "logical", "int8", "uint8", "int16", "uint16", "int32", "uint32",
@@ -40,12 +40,12 @@ def parse(stream: IO[bytes], source: Source) -> HostArray | Coordinates:
     Raises
     ------
     InvalidMatrix
-        If the file has none or several, is of version 7.3, damaged, or needs more memory than
-        there is.
+        If the file has no matrix or several, has version 7.3, is damaged, or needs more memory than
+        available.
     """
     from scipy.io import loadmat, whosmat
 
-    file: Any = io.BytesIO(stream.read())  # SciPy's stubs know paths alone
+    file: Any = io.BytesIO(stream.read())  # SciPy's stubs allow only paths
     if file.getbuffer()[: len(_VERSION_7_3)] == _VERSION_7_3:
         raise InvalidMatrix(
             f"{source.name}: a file of MATLAB 7.3 is HDF5, which is not read: "
@@ -78,7 +78,7 @@ def _chosen(there: Mapping[str, tuple[object, str]], file: str) -> str:
 
 
 def _member(problem: Any, file: str) -> Any:
-    """Return the matrix of a structure of the SuiteSparse Matrix Collection."""
+    """Return the matrix in a structure of the SuiteSparse Matrix Collection."""
     names = problem.dtype.names or ()
     if _MATRIX not in names or problem.size != 1:
         raise InvalidMatrix(f"{file}: {_PROBLEM} has no member {_MATRIX}, only {', '.join(names)}")
@@ -94,7 +94,7 @@ def _entries(found: Any, name: str) -> HostArray | Coordinates:
 
 
 def _inflated(data: memoryview) -> int:
-    """Return the bytes of all variables after decompression; nothing is kept."""
+    """Return the decompressed size of all variables in bytes, without storing them."""
     total, at = 0, _START
     order: Any = "little" if bytes(data[126:128]) == b"IM" else "big"
     while at + _TAG <= len(data):

@@ -1,9 +1,9 @@
 """Matrix Market: https://math.nist.gov/MatrixMarket/formats.html.
 
-SciPy's fast_matrix_market parses the entries, on all cores. It trusts files: it divides by the
-number of rows, reads beyond a last line without an end, and ignores text after a number. So it is
-given a header of wollemi's, and lines that were checked by a :class:`.numbers.Grammar`. Files of
-plain lines need neither: see :mod:`.plain_entries`.
+SciPy's fast_matrix_market parses the entries on all cores. It trusts files: it divides by the
+number of rows, reads beyond a last line without a line end, and ignores text after a number.
+Therefore it gets a header written by wollemi, and lines that a :class:`.numbers.Grammar` has
+checked. Files with plain lines need neither; see :mod:`.plain_entries`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .numbers import Grammar, WrongLine
 from .plain_entries import plain_entries
 from .source import Source, truncated
 
-#: No entry of a Matrix Market file is shorter than "1\n" (array) or "1 1\n" (coordinate).
+#: Minimum length of an entry in a Matrix Market file in bytes: "1\n" (array), "1 1\n" (coordinate).
 _SHORTEST = {"array": 2, "coordinate": 4}
 
 _BANNER = re.compile(
@@ -33,7 +33,7 @@ _BANNER = re.compile(
     re.IGNORECASE,
 )
 
-#: Where SciPy says that a line is wrong.
+#: SciPy's message about an invalid line.
 _LINE = re.compile(r"^Line (\d+): (.*)", re.DOTALL)
 
 _BYTES_PER_ENTRY = 16
@@ -41,18 +41,18 @@ _BYTES_PER_ENTRY = 16
 
 @dataclass(frozen=True)
 class Header:
-    """The statements of a file's header.
+    """The data of a file's header.
 
     Parameters
     ----------
     layout, field, symmetry : str
-        Of the banner.
+        The values in the banner.
     rows, columns : int
         The shape.
     stored : int
-        How many entries follow.
+        Number of entries in the file.
     place : str
-        The file and the line with the sizes.
+        The file and the line that contains the sizes.
     """
 
     layout: str
@@ -69,7 +69,7 @@ class Header:
         return self.rows, self.columns
 
     def for_scipy(self) -> bytes:
-        """Return the two lines that SciPy is handed; symmetric coordinates are mirrored here."""
+        """Return a header of two lines for SciPy; symmetric coordinates are mirrored here."""
         if self.layout == "coordinate":
             sizes, symmetry = f"{self.rows} {self.columns} {self.stored}", "general"
         else:
@@ -83,7 +83,7 @@ def parse(stream: IO[bytes], source: Source) -> HostArray | Coordinates:
     Raises
     ------
     InvalidMatrix
-        If it is malformed, truncated, or needs more memory than there is.
+        If the file is malformed or truncated, or needs more memory than available.
     """
     lines = Lines(stream, source.name)
     header = read_header(lines, source)
@@ -104,13 +104,13 @@ def parse(stream: IO[bytes], source: Source) -> HostArray | Coordinates:
 
 
 def _coordinates(stream: IO[bytes], lines: Lines, header: Header, source: Source) -> Any:
-    """Return the entries behind the header; if a line is not plain, the file is read again."""
+    """Return the entries after the header; reread the file if a line is not plain."""
     if not source.can_be_read_again:
         return _by_scipy(_Body(lines, header, source.name), header, source.name)
     found = plain_entries(lines, header)
     if found is not None:
         return found
-    stream.close()  # a decompressor holds up to 8 MB
+    stream.close()  # a decompressor takes up to 8 MB
     with source.open() as reopened:
         again = Lines(reopened, source.name)
         read_header(again, source)
@@ -118,23 +118,23 @@ def _coordinates(stream: IO[bytes], lines: Lines, header: Header, source: Source
 
 
 def part_of_entries(stream: IO[bytes], header: Header, stored: int, name: str) -> Any:
-    """Return the entries in a range of whole lines of a file of coordinates.
+    """Return the entries in a range of whole lines of a coordinate file.
 
     Parameters
     ----------
     stream : file
-        The lines of the range.
+        The lines in the range.
     header : Header
-        Of the file.
+        The header of the file.
     stored : int
-        How many lines have an entry.
+        Number of lines with entries.
     name : str
-        The name of the range in errors.
+        Name of the range in errors.
 
     Returns
     -------
     scipy.sparse.coo_array
-        Of the shape of the whole matrix; symmetric ones are not mirrored.
+        The entries, with the shape of the whole matrix; symmetric matrices are not mirrored.
     """
     part = replace(header, stored=stored, symmetry="general")
     lines = Lines(stream, name)
@@ -144,7 +144,7 @@ def part_of_entries(stream: IO[bytes], header: Header, stored: int, name: str) -
 
 
 def read_header(lines: Lines, source: Source) -> Header:
-    """Check the banner and the sizes, which must fit a file of this length."""
+    """Read and check the header; its sizes must be consistent with the length of the file."""
     banner = lines.line()
     match = _BANNER.match(banner.strip())
     if match is None:
@@ -175,7 +175,7 @@ def read_header(lines: Lines, source: Source) -> Header:
 
 
 def _check_length(header: Header, lines: Lines, source: Source) -> None:
-    """Refuse sizes that do not fit into a file of this length."""
+    """Raise an error if the file is too short for the sizes in its header."""
     if source.largest is None:
         return
     left = source.largest - lines.taken
@@ -188,7 +188,7 @@ def _check_length(header: Header, lines: Lines, source: Source) -> None:
 
 
 def _stored(rows: int, columns: int, symmetry: str) -> int:
-    """Return how many entries the array layout lists."""
+    """Return the number of entries in a file with array layout."""
     if symmetry == "general":
         return rows * columns
     return rows * (rows - 1) // 2 if symmetry == "skew-symmetric" else rows * (rows + 1) // 2
@@ -200,11 +200,11 @@ def integers(line: bytes, place: str, count: int) -> list[int]:
     Raises
     ------
     InvalidMatrix
-        If there are fewer numbers, or one is negative or beyond 64 bits.
+        If the number of sizes is wrong, or if a size is negative or exceeds 64 bits.
     """
     words = line.split()
     try:
-        # Python refuses more than 4300 digits, which would take quadratic time
+        # Python refuses more than 4300 digits, whose conversion would take quadratic time.
         right = len(words) == count and all(word.isdigit() for word in words)
         sizes = [int(word) for word in words] if right else []
     except ValueError:
@@ -228,25 +228,26 @@ def _without_entries(lines: Lines, header: Header) -> HostArray | Coordinates:
     return Coordinates(coo_array(header.shape, dtype=dtype), header.place)
 
 
-#: A line that SciPy refuses in words of its own, where a line of the file is refused here.
+#: A line that SciPy refuses with its own message; it is sent after a line was refused here.
 _REFUSED = b"9" * 30 + b"\n"
 
-#: Blank lines are skipped by pieces of at least this number of bytes: SciPy takes 40 s for 1 GB.
+#: Blank pieces of at least this number of bytes are skipped here, because SciPy takes 40 s for 1
+#: GB.
 _MANY_BLANKS = 1 << 12
 
 
 class _Body:
-    """The entries as SciPy reads them: a file with a ``read`` that returns whole, checked lines.
+    """The entries as a file for SciPy, whose ``read`` returns whole, checked lines.
 
-    SciPy asks for 1024 bytes and takes any number of bytes. Errors here must not pass through its
-    C++: they are kept in ``error``, and SciPy sees a line that it refuses.
+    SciPy requests 1024 bytes but accepts any number. Exceptions here must not pass through its C++
+    code: they are stored in ``error``, and SciPy gets a line that it refuses.
     """
 
     def __init__(self, lines: Lines, header: Header, name: str) -> None:
         self.error: BaseException | None = None
-        #: The line of an error that is the file's.
+        #: Number of the line in the file that caused the error.
         self.wrong_line: int | None = None
-        #: How many lines of the file SciPy has not seen before its third.
+        #: Difference between line numbers in the file and in SciPy's messages.
         self.before = lines.number - 3
         self.blank_dropped = False
         self._grammar = Grammar(header.layout, header.field)
@@ -254,11 +255,11 @@ class _Body:
         self._pieces = self._until_error(lines)
 
     def read(self, size: int = -1) -> bytes:
-        """Return the next lines, nothing at the end."""
+        """Return the next lines, or nothing at the end."""
         return next(self._pieces, b"")
 
     def seek(self, offset: int, whence: int = 0) -> None:
-        """Do nothing: SciPy seeks back from bytes that it did not need."""
+        """Do nothing: SciPy seeks back over bytes that it did not need."""
 
     def _until_error(self, lines: Lines) -> Iterator[bytes]:
         yield self._header.for_scipy()
@@ -268,14 +269,14 @@ class _Body:
                 if self.error is not None:
                     break
         except GeneratorExit:
-            raise  # SciPy has all that it needs
-        except BaseException as error:  # any kind: a decompressor's, the system's, Ctrl-C
+            raise  # SciPy needs no more lines
+        except BaseException as error:  # from the decompressor, the system, or Ctrl-C
             self.error = error
         if self.error is not None:
             yield _REFUSED
 
     def _whole_lines(self, lines: Lines) -> Iterator[bytes]:
-        """Yield the text in pieces that end with a line."""
+        """Yield the text in pieces of whole lines."""
         held = b""
         for piece in lines.pieces():
             end = piece.rfind(b"\n") + 1
@@ -291,7 +292,7 @@ class _Body:
             yield held + b"\n"
 
     def _checked(self, text: bytes) -> Iterator[bytes]:
-        """Yield lines as SciPy reads them, up to the first that is wrong."""
+        """Yield lines in a form that SciPy reads, up to the first invalid line."""
         if len(text) >= _MANY_BLANKS and text.isspace():
             self.blank_dropped = True
             self._line += text.count(b"\n")
@@ -302,14 +303,14 @@ class _Body:
         except WrongLine as wrong:
             good = text[: wrong.before]
             self._refuse(good, wrong.message)
-            if good:  # nothing would be the end of the file
+            if good:  # empty bytes would mean the end of the file
                 yield self._grammar.checked(good)
             return
         self._line += text.count(b"\n")
         yield ready
 
     def _refuse(self, good: bytes, message: str) -> None:
-        """Keep the error of the line behind ``good``."""
+        """Store the error of the line after ``good``."""
         self.wrong_line = self._line + good.count(b"\n")
         self.error = InvalidMatrix(f"{self._name}, line {self.wrong_line}: {message}")
 
@@ -319,7 +320,7 @@ def _by_scipy(body: _Body, header: Header, name: str) -> Any:
 
     try:
         found = mmread(cast("IO[bytes]", body), spmatrix=False)
-    except Exception as error:  # the reader raises every error of its parser
+    except Exception as error:  # the reader passes on errors of its parser
         match = _LINE.match(str(error))
         line = int(match[1]) + body.before if match and not body.blank_dropped else None
         if body.error is not None and (
@@ -343,7 +344,7 @@ def _by_scipy(body: _Body, header: Header, name: str) -> Any:
 
 
 def check_diagonal_entries(entries: Any, header: Header) -> None:
-    """Raise InvalidMatrix if a ``coo_array`` has an entry that its symmetry excludes."""
+    """Raise InvalidMatrix if a ``coo_array`` has a diagonal entry that its symmetry excludes."""
     if header.symmetry in _DIAGONAL:
         _check_diagonal(entries.data[entries.row == entries.col], header)
 
@@ -354,7 +355,7 @@ def _check_diagonal(values: HostArray, header: Header) -> None:
 
 
 def require_diagonal(values: HostArray, symmetry: str, place: str, remedy: str) -> None:
-    """Raise InvalidMatrix if a value on the diagonal is one that the symmetry excludes."""
+    """Raise InvalidMatrix if the symmetry excludes a value on the diagonal."""
     excluded = _DIAGONAL.get(symmetry)
     if excluded is None:
         return
@@ -367,7 +368,7 @@ def require_diagonal(values: HostArray, symmetry: str, place: str, remedy: str) 
         )
 
 
-#: By symmetry, the part of diagonal entries that must be zero.
+#: For each symmetry: the part of diagonal entries that must be zero.
 _DIAGONAL: dict[str, tuple[Callable[[HostArray], HostArray], str]] = {
     "hermitian": (np.imag, "real"),
     "skew-symmetric": (np.asarray, "zero"),
@@ -375,7 +376,7 @@ _DIAGONAL: dict[str, tuple[Callable[[HostArray], HostArray], str]] = {
 
 
 def mirrored(entries: Any, symmetry: str) -> Any:
-    """Add the upper triangle to a ``coo_array`` of the lower one."""
+    """Add the mirrored upper triangle to a ``coo_array`` with the lower triangle."""
     from scipy.sparse import coo_array
 
     if symmetry == "general":

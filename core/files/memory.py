@@ -1,4 +1,4 @@
-"""Announced sizes must fit the available memory, before anything is allocated."""
+"""Checks that the sizes in a header fit into the available memory, before any allocation."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from ..host import available_memory
 
 
 def require(nbytes: int, label: str) -> None:
-    """Raise InvalidMatrix if ``nbytes`` bytes are not available.
+    """Raise InvalidMatrix if less than ``nbytes`` bytes of memory are available.
 
     Parameters
     ----------
     nbytes : int
-        Bytes to be allocated.
+        Number of bytes to allocate.
     label : str
-        Begins the message: who needs them.
+        Beginning of the message: the data that need the memory.
     """
-    if nbytes < 1 << 20:  # not worth asking
+    if nbytes < 1 << 20:  # too small for a query
         return
     there = available_memory()
     if nbytes > there:

@@ -1,8 +1,8 @@
-"""The grammar of lines of numbers in Matrix Market files, checked before SciPy reads them.
+"""The grammar of number lines in Matrix Market files, checked before SciPy reads them.
 
-SciPy's parser stops where a number no longer makes sense and passes over the rest of the line. So
-each line is compared with a grammar first. A piece of text has few different shapes of lines (a
-shape has one mark for each run of digits or blanks), so most pieces cost one pass by NumPy and one
+SciPy's parser stops where a number becomes invalid and ignores the rest of the line. Therefore each
+line is first compared with a grammar. The shape of a line has one mark for each run of digits or
+blanks. A piece of text contains few distinct shapes, so most pieces cost one NumPy pass and one
 comparison of sets.
 """
 
@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-#: Marks of a shape: one for blanks, one for digits. Each other byte that numbers have stands for
-#: itself, and every unknown byte for "?".
+#: Marks in a shape: one for blanks, one for digits. Every other byte that occurs in numbers marks
+#: itself, and all unknown bytes are marked "?".
 _BLANK, _DIGIT, _UNKNOWN = 1, 2, ord("?")
 
 
@@ -34,10 +34,10 @@ def _marks() -> bytes:
 
 _MARKS = _marks()
 
-#: Quantifiers are possessive: a line of 64 KiB must not take quadratic time.
+#: Possessive quantifiers ensure linear time for lines of 64 KiB.
 _POINT = rb"(?:[0-9]++\.[0-9]*+|\.[0-9]++)"
 _EXPONENT = rb"[eEdD][+-]?+[0-9]++"
-#: Fortran writes exponents of three digits without a letter: 1.5-100.
+#: Fortran writes three-digit exponents without a letter: 1.5-100.
 _REAL = (
     rb"[+-]?+(?:" + _POINT + rb"(?:" + _EXPONENT + rb"|[+-][0-9]{3})?+"
     rb"|[0-9]++(?:" + _EXPONENT + rb")?+|(?i:nan|inf(?:inity)?+))"
@@ -45,7 +45,7 @@ _REAL = (
 _PLACE = rb"[0-9]++"
 _INTEGER, _UNSIGNED = rb"[+-]?+[0-9]++", rb"\+?+[0-9]++"
 
-#: By field: the number of values of an entry after its indices, and their name in errors.
+#: For each field: the patterns of an entry's values after its indices, and their name in errors.
 _NUMBERS: dict[str, tuple[list[bytes], str]] = {
     "pattern": ([], ""),
     "integer": ([_INTEGER], "an integer"),
@@ -54,7 +54,7 @@ _NUMBERS: dict[str, tuple[list[bytes], str]] = {
     "complex": ([_REAL, _REAL], "a real and an imaginary part"),
 }
 
-#: The shape of a number that SciPy reads as it is.
+#: The shapes of numbers that SciPy reads unchanged.
 _SHAPES = {
     _REAL: rb"-?+(?:\x02(?:\.\x02?+)?+|\.\x02)(?:e[+-]?+\x02)?+",
     _INTEGER: rb"-?+\x02",
@@ -67,14 +67,14 @@ _SHOWN = 60
 
 @dataclass
 class WrongLine(Exception):
-    """A line is not one of the grammar.
+    """Raised for a line that does not match the grammar.
 
     Parameters
     ----------
     before : int
-        Number of bytes of the text in front of the line.
+        Number of bytes before the line in the text.
     message : str
-        The expectation, and the start of the line.
+        The expected form, and the beginning of the line.
     """
 
     before: int
@@ -87,12 +87,12 @@ def _line(words: list[bytes], blank: bytes) -> bytes:
 
 @dataclass
 class Grammar:
-    """The lines of one kind of file; blank lines are passed over.
+    """The allowed lines of one kind of file; blank lines are ignored.
 
     Parameters
     ----------
     layout, field : str
-        Of the banner of the file.
+        The values in the banner of the file.
     """
 
     layout: str
@@ -110,17 +110,17 @@ class Grammar:
         )
 
     def checked(self, text: bytes) -> bytes:
-        """Return whole lines as SciPy reads them.
+        """Return whole lines in a form that SciPy reads.
 
         Parameters
         ----------
         text : bytes
-            Lines, each with its end.
+            Lines, including their ends.
 
         Raises
         ------
         WrongLine
-            At the first line that is not one of the grammar.
+            For the first line that does not match the grammar.
         """
         if self._are_plain(text):
             return text.translate(_LETTERS) if b"d" in text or b"D" in text else text
@@ -134,9 +134,9 @@ class Grammar:
         return _LETTERLESS.sub(rb"e\1", text)
 
     def _are_plain(self, text: bytes) -> bool:
-        """Return whether the shapes of all lines are such that SciPy reads them as they are."""
+        """Return whether the shapes of all lines are such that SciPy reads them unchanged."""
         marks = np.frombuffer(text.translate(_MARKS), np.uint8)
-        first = marks > _DIGIT  # only blanks and digits are joined
+        first = marks > _DIGIT  # only runs of blanks and digits are joined
         first[1:] |= marks[1:] != marks[:-1]
         first[:1] = True
         unknown = set(marks[first].tobytes().split(b"\n")) - self._plain
@@ -147,7 +147,7 @@ class Grammar:
         return True
 
 
-#: SciPy reads neither Fortran's D, nor a plus sign, nor an exponent without a letter.
+#: SciPy does not read Fortran's D, plus signs, or exponents without a letter.
 _LETTERS = bytes.maketrans(b"dD", b"eE")
 _SIGN = re.compile(rb"(?<![0-9.eE])\+")
 _LETTERLESS = re.compile(rb"(?<=[0-9.])([+-])")

@@ -1,6 +1,6 @@
-"""NumPy's .npy, and SciPy's .npz: an archive of the arrays of a sparse matrix.
+"""NumPy's .npy files, and SciPy's .npz: an archive with the arrays of a sparse matrix.
 
-Headers are read before the arrays: no memory is allocated for missing data.
+Headers are read before the arrays, so that no memory is allocated for missing data.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from .entries import Compressed, Coordinates, HostArray
 from .memory import require
 from .source import CHUNK, Source, truncated
 
-#: Members of an archive that hold a word are no longer.
+#: Maximum length in bytes of archive members that hold a word.
 _LONGEST_WORD = 64
 
 _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 
 
 def parse_npy(stream: IO[bytes], source: Source) -> HostArray:
-    """Return the vector or matrix of a .npy file.
+    """Return the vector or matrix in a .npy file.
 
     Raises
     ------
     InvalidMatrix
-        If it is something else, truncated, or needs more memory than there is.
+        If the file has another format, is truncated, or needs more memory than available.
     """
     header = _header(stream)
     _check_numbers(header, "its values")
@@ -50,7 +50,7 @@ def parse_npz(stream: IO[bytes], source: Source) -> Compressed | Coordinates:
     Raises
     ------
     InvalidMatrix
-        If the archive is none, or has other arrays.
+        If the file is not such an archive, or contains other arrays.
     """
     seekable = stream if stream.seekable() else io.BytesIO(stream.read())
     with zipfile.ZipFile(seekable) as archive:
@@ -58,7 +58,7 @@ def parse_npz(stream: IO[bytes], source: Source) -> Compressed | Coordinates:
 
 
 class _Archive:
-    """The arrays of a .npz file by their names."""
+    """The arrays of a .npz file, by name."""
 
     def __init__(self, archive: zipfile.ZipFile) -> None:
         self._archive = archive
@@ -135,7 +135,7 @@ class _Archive:
 
 
 class _Header(NamedTuple):
-    """The type of an array."""
+    """The dtype, order and shape of an array."""
 
     shape: tuple[int, ...]
     fortran: bool
@@ -143,7 +143,7 @@ class _Header(NamedTuple):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all its elements."""
+        """The size of all its elements in bytes."""
         return math.prod(self.shape) * self.dtype.itemsize
 
     def __str__(self) -> str:
@@ -151,9 +151,9 @@ class _Header(NamedTuple):
 
 
 def _header(stream: IO[bytes]) -> _Header:
-    """Return the type of an array, and skip its header."""
+    """Read the header of an array."""
     version = npy.read_magic(stream)
-    if version not in _HEADERS:  # 3.0 has names of fields, which numbers have not
+    if version not in _HEADERS:  # 3.0 has field names, which numbers lack
         raise InvalidMatrix(f"expected an array of numbers, got version {version} of the format")
     shape, fortran, dtype = _HEADERS[version](stream)
     if any(length < 0 for length in shape):
@@ -162,9 +162,9 @@ def _header(stream: IO[bytes]) -> _Header:
 
 
 def _body(stream: IO[bytes], header: _Header, name: str) -> HostArray:
-    """Return the elements, which follow the header.
+    """Return the elements that follow the header.
 
-    They are read in pieces: memory of which nothing is in the file is never touched.
+    They are read in pieces, so that memory for missing data is never touched.
     """
     array = np.empty(math.prod(header.shape), header.dtype)
     space, filled = memoryview(array.view(np.uint8).data), 0
@@ -187,7 +187,7 @@ def _check_numbers(header: _Header, name: str) -> None:
 def _checked(
     shape: tuple[int, int], data: HostArray, row: HostArray, col: HostArray
 ) -> Coordinates:
-    """Return entries after checking that each has a position in the matrix."""
+    """Return entries after checking that all positions are within the matrix."""
     data = validate.values(data)
     row, col = (
         validate.indices(places, bound, name)
@@ -199,7 +199,7 @@ def _checked(
 
 
 def _of_diagonals(shape: tuple[int, int], data: HostArray, offsets: HostArray) -> Coordinates:
-    """Return the entries of SciPy's dia: ``data[k, j]`` is in column ``j``."""
+    """Return the entries of SciPy's dia format: ``data[k, j]`` is in column ``j``."""
     data = validate.values(data, ndim=2)
     offsets = validate.integers(offsets, "offsets")
     validate.equal_lengths(data=data, offsets=offsets)
@@ -216,7 +216,7 @@ def _of_diagonals(shape: tuple[int, int], data: HostArray, offsets: HostArray) -
         none = np.zeros(0, np.int64)
         return _coordinates(shape, data[:0].ravel(), none, none)
     values, row, col = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-    stored = values != 0  # SciPy's, too, has no other zeros than these to fill up with
+    stored = values != 0  # zeros are padding, also in SciPy
     return _coordinates(shape, values[stored], row[stored], col[stored])
 
 

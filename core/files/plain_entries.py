@@ -1,8 +1,8 @@
-"""Entries in plain lines of Matrix Market files, read by the threads of the host.
+"""Entries in plain lines of Matrix Market files, parsed by all threads of the host.
 
-A plain line has a row, a column and its value, and nothing but digits, points, exponents and blanks
-between them. A file with another line is left to :mod:`.matrix_market`, which knows the whole
-grammar and names the line of an error.
+A plain line contains a row, a column and a value, with only digits, points, exponents and blanks.
+If a file has any other line, :mod:`.matrix_market` reads it: that module implements the whole
+grammar, and names the line of an error.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ if TYPE_CHECKING:
     from .lines import Lines
     from .matrix_market import Header
 
-#: Bytes that all threads read together: less costs calls, more leaves the caches.
+#: Bytes that all threads parse together: smaller pieces need more calls, larger ones exceed the
+#: caches.
 TOGETHER = 1 << 20
 
-#: By the field of the banner, the dtype of values, and the dtype and the count of the numbers of a
+#: For each field in a banner: the dtype of the values, and the dtype and count of the numbers of a
 #: value in a line.
 _VALUES: dict[str, tuple[type, type, int]] = {
     "pattern": (np.float64, np.float64, 0),
@@ -32,20 +33,20 @@ _VALUES: dict[str, tuple[type, type, int]] = {
 
 
 def plain_entries(lines: Lines, header: Header) -> Any:
-    """Return the entries that follow a header of coordinates, or None if a line is not plain.
+    """Return the entries after a coordinate header, or None if a line is not plain.
 
     Parameters
     ----------
     lines : Lines
-        Behind the header.
+        The text, positioned after the header.
     header : Header
-        Of the file.
+        The header of the file.
 
     Returns
     -------
     scipy.sparse.coo_array or None
-        Symmetric ones are not mirrored. None also if there is another number of lines than the
-        header announces, or if the executor of the host has no reader.
+        The entries; symmetric matrices are not mirrored. None also if the number of lines differs
+        from the header, or if the host executor has no reader.
     """
     from scipy.sparse import coo_array
 
@@ -63,7 +64,7 @@ def plain_entries(lines: Lines, header: Header) -> Any:
             if found is None:
                 return None
             at += found
-    except Exception:  # a decompressor's or the system's: the other reader meets and names it
+    except Exception:  # the other reader will raise it again and name it
         return None
     if at != stored:
         return None

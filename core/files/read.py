@@ -1,4 +1,4 @@
-"""Reading: a file to a matrix or a vector."""
+"""Reading of matrices and vectors from files."""
 
 from __future__ import annotations
 
@@ -42,36 +42,38 @@ def read(file: Readable, *, format: str | None = None, executor: Any = None) -> 
     Parameters
     ----------
     file : str, Path or open file
-        ``.mtx`` (Matrix Market), ``.npz`` (``scipy.sparse.save_npz``), ``.npy``, ``.smtx`` (DLMC:
-        a pattern, its values are ones), ``.hb``, ``.rb`` or the type of the matrix such as ``.rua``
+        ``.mtx`` (Matrix Market), ``.npz`` (``scipy.sparse.save_npz``), ``.npy``, ``.smtx`` (DLMC: a
+        pattern, its values are ones), ``.hb``, ``.rb`` or the type of the matrix such as ``.rua``
         (Harwell-Boeing, Rutherford-Boeing), or ``.mat`` (MATLAB before 7.3: the only sparse matrix
         in the file, or ``Problem.A`` as in the SuiteSparse Matrix Collection). ``.txt``, ``.dat``
-        and ``.csv`` have the numbers of a vector or of a dense matrix. The text formats may be
-        compressed: ``.gz``, ``.bz2``, ``.xz``. The ending of a path decides, or the first bytes
-        of an open file; it is read from its current position and left open.
+        and ``.csv`` contain the numbers of a vector or of a dense matrix. The text formats may be
+        compressed: ``.gz``, ``.bz2``, ``.xz``. The suffix of a path determines the kind; for an
+        open file the first bytes do. It is read from its current position and left open.
     format : str, optional
-        Of the matrix: ``"csr"``, ``"coo"``, ``"csc"``, ``"ell"``, ``"sellp"``, ``"hybrid"``,
-        ``"bsr"`` or ``"dense"``. ``"coo"`` keeps entries of one position apart, others add them up,
-        and needs no memory for rows without entries.
+        Format of the matrix: ``"csr"``, ``"coo"``, ``"csc"``, ``"ell"``, ``"sellp"``, ``"hybrid"``,
+        ``"bsr"`` or ``"dense"``. ``"coo"`` keeps duplicates and needs no memory for empty rows; the
+        other formats sum duplicates.
     executor : Executor, str or Group, optional
-        Where it goes; the default executor by default. The members of a group read it together,
-        see :mod:`wollemi.distributed`.
+        Executor of the matrix; the default executor by default. The members of a group read the
+        file together, see :mod:`wollemi.distributed`.
 
     Returns
     -------
     Csr or Dense, or a matrix of the format
-        Dense for the array format; explicit zeros stay. Integers become float64, patterns ones.
+        Dense for the array layout. Explicit zeros are kept; integers become float64, and patterns
+        become ones.
 
     Raises
     ------
     InvalidMatrix
-        If the file does not follow its format: malformed, truncated, with a header that does not
-        fit its size, or with one that needs more memory than there is. Also if there are 16 times
-        more row pointers than entries, beyond 256 MiB of them, and no format was asked for.
+        If the file violates its format: it is malformed or truncated, its header does not fit its
+        size, or the matrix needs more memory than available. Also if row pointers take more than
+        256 MiB and 16 times the memory of the entries, and no format was requested.
     InvalidArgument
         If the kind of file or the format is unknown.
     MissingFile
-        If there is none; it is a ``FileNotFoundError`` too. Other errors of the system stay.
+        If the file does not exist; it is a ``FileNotFoundError`` too. Other errors of the system
+        are not converted.
 
     Examples
     --------
@@ -100,18 +102,18 @@ def read(file: Readable, *, format: str | None = None, executor: Any = None) -> 
 
 
 def read_vector(file: Readable) -> HostArray:
-    """Read a vector, or a block of them, as a NumPy array of shape (n,) or (n, k).
+    """Read a vector, or a block of vectors, as a NumPy array of shape (n,) or (n, k).
 
     Parameters
     ----------
     file : str, Path or open file
-        Any file that :func:`read` takes, such as a text with one number on each line; a sparse one
-        is made dense.
+        Any file that :func:`read` accepts, such as a text with one number per line; a sparse matrix
+        is converted to a dense array.
 
     Raises
     ------
     InvalidMatrix
-        As :func:`read`, and if the dense array needs more memory than there is.
+        As in :func:`read`, and if the dense array needs more memory than available.
     """
     source = Source(file)
     with _naming(source):
@@ -129,7 +131,7 @@ def _entries(source: Source) -> HostArray | Coordinates | Compressed:
 
 @contextmanager
 def _naming(source: Source) -> Iterator[None]:
-    """Turn every error in a file that can be opened into an InvalidMatrix naming it."""
+    """Convert every error in a readable file to an InvalidMatrix that names the file."""
     name = source.name
     try:
         yield
@@ -141,15 +143,15 @@ def _naming(source: Source) -> Iterator[None]:
     except OutOfDeviceMemory as error:
         raise OutOfDeviceMemory(f"{name}: {error}") from error
     except WollemiError:
-        raise  # the executor's, not the file's
+        raise  # an error of the executor, not of the file
     except MemoryError as error:
         raise InvalidMatrix(f"{name}: not enough memory for its announced size: {error}") from error
-    except EOFError as error:  # the decompressors of Python and NumPy
+    except EOFError as error:  # from decompressors of Python and NumPy
         raise truncated(name, "the end of its data is missing") from error
     except Exception as error:
-        # A folder, no permission, a broken disk: the system's own error says so. But decompressors
-        # raise OSError without a number, and zipfile, which goes to where a damaged archive says
-        # that its parts are, is told that an argument is invalid.
+        # For a folder, missing permission or a broken disk, the system's own error is informative.
+        # But decompressors raise OSError without a number, and in a damaged archive zipfile seeks
+        # to an invalid position, which gives EINVAL.
         if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
             raise
         kind = f".{source.kind} file" if source.kind else "file"

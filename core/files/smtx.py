@@ -1,4 +1,4 @@
-"""The pruned layers of the DLMC: rows, columns and entries; row pointers; columns."""
+"""Pruned layers of the DLMC: a line with rows, columns and entries; row pointers; columns."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .matrix_market import integers
 from .memory import require
 from .source import Source, truncated
 
-#: Of an entry: 8 for its value, 8 for its column.
+#: Bytes of an entry in memory: 8 for its value, 8 for its column.
 _BYTES_PER_ENTRY = 16
 
 
@@ -23,14 +23,14 @@ def parse(stream: IO[bytes], source: Source) -> Compressed:
     Raises
     ------
     InvalidMatrix
-        If the file is malformed, truncated, or needs more memory than there is.
+        If the file is malformed or truncated, or needs more memory than available.
     """
     lines = Lines(stream, source.name)
     if not lines.skip_blank():
         raise truncated(source.name, "expected 3 lines, got none")
     place = lines.place
     rows, columns, nnz = integers(lines.line().replace(b",", b" "), place, 3)
-    # a number and its separator are two bytes
+    # A number and its separator take at least two bytes.
     if source.largest is not None and 2 * (rows + nnz) > source.largest:
         raise truncated(
             source.name,
@@ -40,7 +40,7 @@ def parse(stream: IO[bytes], source: Source) -> Compressed:
     require(8 * rows + _BYTES_PER_ENTRY * nnz, f"{place}: {rows} rows, {nnz} entries need")
     announces = "line 1 announces"
     indptr = lines.numbers_of_line(rows + 1, announces)
-    # a pattern without entries may lack its third line
+    # A pattern without entries may lack the third line.
     indices = lines.numbers_of_line(nnz, announces)
     if lines.skip_blank():
         raise InvalidMatrix(f"{lines.place}: expected the end of the file behind 3 lines")

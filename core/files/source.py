@@ -1,4 +1,4 @@
-"""Where bytes come from: a path or an open file, compressed or not."""
+"""Sources of bytes: a path or an open file, compressed or not."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from typing import IO, Any, cast
 
 from ..errors import InvalidArgument, InvalidMatrix, MissingFile
 
-#: Bytes that are read at a time. Less costs calls, more costs cache misses: 40 MB are parsed
-#: equally fast with 64 KB and with 4 MB.
+#: Number of bytes that are read at once. Smaller pieces cost more calls, larger ones more cache
+#: misses: parsing 40 MB takes the same time with 64 KB and with 4 MB.
 CHUNK = 1 << 17
 
-#: By its ending, the compression of a file: its first bytes, the module that opens it, and the
-#: largest size of one of its bytes after decompression (None: unknown).
+#: The compressions by suffix: the first bytes of a file, the module that opens it, and the maximum
+#: size of one compressed byte after decompression (None: unknown).
 COMPRESSED: dict[str, tuple[bytes, str, int | None]] = {
     ".gz": (b"\x1f\x8b", "gzip", 1032),
     ".bz2": (b"BZh", "bz2", None),
     ".xz": (b"\xfd7zXZ\0", "lzma", None),
 }
 
-#: Plain text, by ending.
+#: The suffixes of plain text files.
 PLAIN = ("txt", "dat", "csv")
 TEXT_KINDS = ("mtx", "smtx", "hb", *PLAIN)
 KINDS = (*TEXT_KINDS, "npz", "npy", "mat")
 
-#: Other endings of Harwell-Boeing and Rutherford-Boeing files: the type of the matrix, or .rb.
+#: Other suffixes of Harwell-Boeing and Rutherford-Boeing files: the type of the matrix, or .rb.
 _BOEING = re.compile(r"rb|[rcpi][suhzr][ae]", re.IGNORECASE)
 
-#: The known endings, for messages.
+#: The known suffixes, for messages.
 KNOWN = (
     ".mtx, .smtx, .hb, .rb, the three letters of a Harwell-Boeing type such as .rua, and .txt, "
     ".dat or .csv with numbers alone (each also followed by .gz, .bz2 or .xz), .npz, .npy and .mat"
 )
 
-#: The first bytes of an open file, letters in lower case, tell its kind; a .smtx file begins with
-#: a number.
+#: The first bytes of an open file, in lower case, with the kind that they identify. A .smtx file
+#: begins with a number instead.
 BEGINNINGS = ((b"%%matrixmarket", "mtx"), (b"pk\x03\x04", "npz"), (b"pk\x05\x06", "npz"),
                (b"\x93numpy", "npy"), (b"matlab ", "mat"))  # fmt: skip
 LONGEST_MARK = 16
@@ -50,22 +50,22 @@ class Source:
     Parameters
     ----------
     file : str, Path or open file
-        A path is told by its ending. The first bytes of an open file decide; it must be in binary
-        mode and at its current position, and is left open.
+        The suffix of a path determines the kind. For an open file the first bytes do; it must be in
+        binary mode, is read from its current position, and is left open.
 
     Attributes
     ----------
     name : str
-        Its name in errors.
+        Name of the file in errors.
     kind : str
-        One of ``KINDS``; of an open file, known once it was read.
+        One of ``KINDS``; for an open file it is known only after reading.
     largest : int or None
-        Bytes of content that it can have at the most, where that is known.
+        Upper bound of the content in bytes, if it is known.
 
     Raises
     ------
     InvalidArgument
-        If the ending of a path is unknown, or it is neither a path nor a file.
+        If the suffix of a path is unknown, or if ``file`` is neither a path nor a file.
     """
 
     def __init__(self, file: Any) -> None:
@@ -86,19 +86,19 @@ class Source:
 
     @property
     def can_be_read_again(self) -> bool:
-        """Whether the content can be opened twice: that of a file on disk, not of a pipe."""
+        """Whether the content can be opened twice: true for files on disk, false for pipes."""
         return self._path is not None and self._path.is_file()
 
     @contextmanager
     def open(self) -> Iterator[IO[bytes]]:
-        """Give the uncompressed content as a stream.
+        """Yield the uncompressed content as a stream.
 
         Raises
         ------
         MissingFile
-            If there is no such file.
+            If the file does not exist.
         OSError
-            If it cannot be opened: the system's own error.
+            If the file cannot be opened; it is the system's own error.
         """
         if self._path is None:
             yield self._told_by_content()
@@ -112,7 +112,7 @@ class Source:
             yield _decompressed(raw, self._compression) if self._compression else raw
 
     def _told_by_content(self) -> IO[bytes]:
-        """Return the content of an open file, after finding out its kind."""
+        """Return the content of an open file after determining its kind."""
         stream = Pushback(self._file, self.name)
         start = stream.peek(LONGEST_MARK)
         for compression, (mark, _, _) in COMPRESSED.items():
@@ -128,7 +128,7 @@ class Source:
         if not self.kind and start.lstrip()[:1].isdigit():
             self.kind = "smtx"
         if not self.kind and _boeing(self.name.removesuffix(compression)):
-            self.kind = "hb"  # its first line is a title in any words
+            self.kind = "hb"  # its first line is an arbitrary title
         if not self.kind:
             raise InvalidMatrix(
                 f"{self.name}: unknown kind of file, which begins with {start!r}; known are {KNOWN}"
@@ -137,12 +137,12 @@ class Source:
 
 
 def kind_of(path: Path) -> tuple[str, str]:
-    """Return kind and compression by a path's ending.
+    """Return the kind and the compression that a path's suffix indicates.
 
     Raises
     ------
     InvalidArgument
-        If the ending is unknown.
+        If the suffix is unknown.
     """
     compression = path.suffix if path.suffix in COMPRESSED else ""
     name = path.name.removesuffix(compression)
@@ -153,7 +153,7 @@ def kind_of(path: Path) -> tuple[str, str]:
 
 
 def _boeing(name: str) -> bool:
-    """Return whether a name has an ending of a Harwell-Boeing or Rutherford-Boeing file."""
+    """Return whether a name has the suffix of a Harwell-Boeing or Rutherford-Boeing file."""
     ending = Path(name).suffix[1:]
     return ending == "hb" or _BOEING.fullmatch(ending) is not None
 
@@ -178,16 +178,16 @@ def _name_of(file: Any) -> str:
 
 
 class Pushback:
-    """An open file of any sort as a stream of bytes with a readable start.
+    """Any open file as a stream of bytes whose beginning can be read ahead.
 
-    Text is taken too: it is encoded.
+    Files in text mode are accepted; their text is encoded.
 
     Parameters
     ----------
     file : object with ``read(size)``
-        It need not be able to seek.
+        A file that need not support seeking.
     name : str
-        Its name in errors.
+        Name of the file in errors.
     """
 
     def __init__(self, file: Any, name: str) -> None:
@@ -195,19 +195,19 @@ class Pushback:
         self._ahead = b""
 
     def readable(self) -> bool:
-        """Return that it can be read."""
+        """Return True: the stream can be read."""
         return True
 
     def seekable(self) -> bool:
-        """Return that it cannot be sought in."""
+        """Return False: the stream cannot be repositioned."""
         return False
 
     def tell(self) -> int:
-        """Return nothing: gzip and lzma ask, and do without."""
+        """Raise an error: gzip and lzma call this, and work without a position."""
         raise OSError("not seekable")
 
     def peek(self, size: int) -> bytes:
-        """Return the next bytes, which stay; fewer at the end."""
+        """Return the next bytes without consuming them; fewer at the end."""
         while len(self._ahead) < size:
             more = self._take(size - len(self._ahead))
             if not more:
@@ -216,7 +216,7 @@ class Pushback:
         return self._ahead[:size]
 
     def read(self, size: int = -1) -> bytes:
-        """Return at most ``size`` bytes, or all; nothing at the end."""
+        """Return at most ``size`` bytes, or all bytes; empty at the end."""
         if size is None or size < 0:
             whole = [self._ahead]
             self._ahead = b""
@@ -239,11 +239,11 @@ class Pushback:
                 f"{self._name}: read() returned {type(given).__name__}, expected bytes"
             )
         given = bytes(given)
-        if len(given) > size:  # a file that returns more than requested
+        if len(given) > size:  # the file returned more than requested
             given, self._ahead = given[:size], given[size:]
         return given
 
 
 def truncated(name: str, label: str) -> InvalidMatrix:
-    """Return the error for a file that ends too early."""
+    """Return the error for a truncated file."""
     return InvalidMatrix(f"{name}: truncated: {label}")

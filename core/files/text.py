@@ -1,4 +1,4 @@
-"""Plain text: a vector with one number on a line, or the rows of a dense matrix."""
+"""Plain text files: a vector with one number per line, or the rows of a dense matrix."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from ..errors import InvalidMatrix
 from .entries import HostArray
 from .source import Source
 
-#: Remarks, and the separators of numbers besides blanks.
+#: Comments, and the separators of numbers in addition to blanks.
 _REMARK, _SEPARATORS = re.compile(r"[#%].*"), str.maketrans(",;", "  ")
 
 
 def parse(stream: IO[bytes], source: Source) -> HostArray:
-    """Return the numbers of a text file, as ``numpy.savetxt`` and other programs write them.
+    """Return the numbers in a text file, as written by ``numpy.savetxt`` and other programs.
 
-    Blanks, commas or semicolons separate the numbers of a line; ``#`` and ``%`` begin remarks.
+    Blanks, commas or semicolons separate the numbers in a line; ``#`` and ``%`` begin comments.
 
     Returns
     -------
     array of float64 or complex128, shape (n,) or (n, k)
-        One number on each line makes a vector.
+        A vector if each line has one number.
 
     Raises
     ------
     InvalidMatrix
-        If something is no number, lines differ in length, or there is no number at all.
+        If an item is not a number, if lines differ in length, or if there are no numbers.
     """
     text = io.TextIOWrapper(stream, "utf-8")
     lines = [_REMARK.sub("", line).translate(_SEPARATORS) for line in text]

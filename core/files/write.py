@@ -1,4 +1,4 @@
-"""Writing: a matrix or a vector to a file."""
+"""Writing of matrices and vectors to files."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ def write(path: str | Path, matrix: Any) -> None:
     Parameters
     ----------
     path : str or Path
-        ``.mtx`` (also ``.mtx.gz``, ``.mtx.bz2``, ``.mtx.xz``), ``.npz`` (sparse), or ``.npy``,
-        ``.txt``, ``.dat`` and ``.csv`` (dense; the texts also compressed).
+        ``.mtx`` (also ``.mtx.gz``, ``.mtx.bz2``, ``.mtx.xz``) for all matrices; ``.npz`` for sparse
+        ones; ``.npy``, ``.txt``, ``.dat`` and ``.csv`` for dense ones (the texts also compressed).
     matrix : matrix or array
-        The matrix; all its digits are kept.
+        The matrix or vector; all digits are written.
 
     Raises
     ------
     InvalidArgument
-        If the ending is unknown or does not fit.
+        If the suffix is unknown or does not fit the matrix.
     MissingFile
         If the folder of the file does not exist; it is a ``FileNotFoundError`` too.
 
@@ -93,22 +93,22 @@ def write(path: str | Path, matrix: Any) -> None:
 
 
 def _digits(dtype: Any) -> int | None:
-    """Return the digits that tell two numbers of a dtype apart; None for integers."""
+    """Return the digits that distinguish all numbers of a dtype; None for integers."""
     return int(np.finfo(dtype).precision) + 3 if dtype.kind in "fc" else None
 
 
 class _Forward:
-    """A file as SciPy writes it, which would seek where a compressed one cannot."""
+    """A file for SciPy's writer, which seeks; compressed files cannot seek."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self.write, self.flush = file.write, file.flush
 
     def seek(self, offset: int, whence: int = 0) -> None:
-        """Do nothing: SciPy only makes sure that it is at the end."""
+        """Do nothing: SciPy only ensures that it is at the end."""
 
 
 def _on_host(matrix: Any) -> Any:
-    """Return the object that SciPy or NumPy writes."""
+    """Return the object that SciPy or NumPy can write."""
     if isinstance(matrix, Dense):
         return matrix.to_dense()
     if isinstance(matrix, Matrix):

@@ -149,8 +149,8 @@ def _runs(
     """Yield each run of levels: its first level, the end, and whether one call computes it.
 
     Consecutive narrow levels (fewer than ``least`` rows) form a run, and so do levels with
-    ``least`` to ``most`` rows. A wider level is a run of its own. A run of a single wide level is
-    not one call with bounds.
+    ``least`` to ``most`` rows. A wider level is a run of its own. The flag is False for a single
+    wide level.
     """
     if least is None:
         kinds = np.zeros(widths.size, int)

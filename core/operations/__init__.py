@@ -1,7 +1,7 @@
 """The declarations of all operations, one module per group.
 
-Importing this package fills :data:`wollemi.core.operation.OPERATIONS`. The standard library is
-all that it needs.
+Importing this package fills :data:`wollemi.core.operation.OPERATIONS`. It needs only the standard
+library.
 """
 
 from . import (

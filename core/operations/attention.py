@@ -1,11 +1,12 @@
-"""Attention with scores that are sums of two numbers, as in graphs with several heads.
+"""Attention whose scores are sums of two numbers, as in graph networks with several heads.
 
-The score of entry (i, j) and head c is ``leaky(target_ic + source_jc)``; weights are the softmax of
-the scores of a row. A head has ``w / h`` adjacent columns of the dense operands, which come in
-batches, as for products of machine learning.
+The score of entry (i, j) and head c is ``leaky(target_ic + source_jc)``; the weights are the
+softmax of the scores of a row. A head consists of ``w / h`` adjacent columns of the dense operands,
+which come in batches, as in all products of machine learning.
 
-The leaky ReLU has two slopes. So the gradient for ``target`` needs no pass over the entries: it is
-made of the weighed sum of all of a row's entries and of that of its entries with positive scores.
+The leaky ReLU has two slopes. Therefore the gradient for ``target`` needs no pass over the entries:
+it follows from the weighted sum over all entries of a row, and the weighted sum over the entries
+with positive scores.
 """
 
 from typing import Any

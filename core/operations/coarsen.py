@@ -1,14 +1,14 @@
-"""The set-up of algebraic multigrid, a row at a time.
+"""The set-up of algebraic multigrid, row by row.
 
-Every decision is made in synchronous rounds, in which no row sees the decisions of another one, and
-every sum is over one row in its order, with products rounded before they are added. So all
-executors, with any number of threads, make the same hierarchy bit for bit.
+All decisions are made in synchronous rounds: within a round no row sees the decisions of other
+rows. Every sum is over one row in its order, and products are rounded before they are added.
+Therefore all executors, with any number of threads, make bitwise equal hierarchies.
 
 ``begin`` and ``end`` are the bounds of the entries of each row, as in :mod:`rows`; ``other_begin``
-and ``other_end`` are the bounds in the transposed pattern, or in a second matrix. Matrices are made
-by an operation that counts the entries of each row and one that fills them in. ``state`` is 1 for
-coarse rows, -1 for fine ones and 0 for undecided ones. A member of a group has ``m`` rows, with
-``c`` columns: its own rows first, then rows of others.
+and ``other_end`` are the bounds in the transposed pattern, or in a second matrix. Two operations
+make a matrix: one counts the entries of each row, and one fills them in. ``state`` is 1 for coarse
+rows, -1 for fine rows and 0 for undecided rows. A member of a group has ``m`` rows and ``c``
+columns: its own rows first, then rows of other members.
 """
 
 from ..operation import declare

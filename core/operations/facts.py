@@ -1,6 +1,6 @@
-"""Properties of a matrix, computed before a system with it is solved.
+"""Properties of a matrix that are computed before a system is solved.
 
-Counts leave the device, never anything as long as the matrix.
+Only counts are copied from the device, never arrays as long as the matrix.
 """
 
 from ..operation import declare

@@ -1,4 +1,4 @@
-"""The function of a user's operator as an operation, which recorded loops can hold."""
+"""The function of a user-defined operator as an operation, so that loops can record it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def _cost(A: Any, x: Any, y: Any, alpha: complex, beta: complex) -> Cost:
     return Cost(x.nbytes + (1 if beta == 0 else 2) * y.nbytes, 0)
 
 
-#: Python calls the function, unless an executor has a kernel that does.
+#: Python calls the function, unless the executor has a kernel for it.
 apply_function = Operation(
     "function.apply",
     parse_signature("A: in Function[m,n], x: in T[n,k], y: inout T[m,k], alpha: T, beta: T"),

@@ -1,14 +1,14 @@
 """The steps of the restarted generalized minimal residual method.
 
-``basis`` is the Krylov basis, ``s`` vectors one after the other; ``step`` holds the number ``j``
-of the iteration within the cycle, from 0, on the device, so that every iteration is the same line
-of operations. ``hessenberg`` keeps the triangular factor: entry ``(i, j)`` is row ``i`` of column
-``j``. Per right-hand side, ``count`` is the number of columns that are valid: a column that
-stopped earlier has fewer.
+``basis`` is the Krylov basis, stored as ``s`` consecutive vectors. ``step`` holds the iteration
+number ``j`` within the cycle, from 0, on the device, so that every iteration runs the same
+operations. ``hessenberg`` stores the triangular factor: entry ``(i, j)`` is in row ``i`` of column
+``j``. For each right-hand side, ``count`` is the number of valid columns: it is smaller for
+right-hand sides that stopped earlier.
 
-The basis may be stored in a lower dtype ``S`` than is computed in. It then holds the vectors times
-:func:`unit_of` that dtype, and ``v`` is the stored vector, after rounding: so ``A v`` and results
-from the basis belong to the same vectors.
+The basis may be stored in a lower dtype ``S`` than the dtype of the computation. It then contains
+the vectors times :func:`unit_of` of that dtype, and ``v`` is the stored vector after rounding. Thus
+``A v`` and results from the basis belong to the same vectors.
 """
 
 from collections.abc import Callable
@@ -16,13 +16,14 @@ from typing import Any
 
 from ..operation import Cost, Shrunk, declare
 
-#: Vectors of length 1 have elements of at most 1, most of them near ``1 / sqrt(n)``. float16 has
-#: full digits between 6e-5 and 65504 only, so it holds them times a power of two, which is exact.
+#: Scaling factors of stored vectors. Unit vectors have elements of at most 1, most of them near
+#: ``1 / sqrt(n)``. float16 has full precision only between 6e-5 and 65504, so vectors are
+#: multiplied by a power of two, which is exact.
 _UNITS = {"float16": 2.0**15}
 
 
 def unit_of(stored: str) -> float:
-    """Return the factor of the vectors of a basis that are stored in a dtype.
+    """Return the scaling factor of basis vectors that are stored in a dtype.
 
     Examples
     --------
@@ -35,12 +36,12 @@ def unit_of(stored: str) -> float:
 def _of_vectors(
     first: int, count: Callable[[float], tuple[float, float]], flops: float
 ) -> Callable[..., Cost]:
-    """Return a cost of vectors moved, on average over a cycle.
+    """Return the average cost over a cycle for moving vectors.
 
     The step is on the device, so the cost cannot depend on it. ``first`` is the position of a
-    vector among the arguments. ``count`` is the number of vectors of the basis and of others that
-    are moved if there are ``j + 1`` of the basis, which is half of it on average, and ``flops`` the
-    number of operations for each.
+    vector among the arguments. If the basis has ``j + 1`` vectors, ``count`` is the number of
+    vectors that are moved, of the basis and others; on average half of the basis is moved.
+    ``flops`` is the number of floating-point operations per vector.
     """
 
     def cost(*arguments: Any) -> Cost:
@@ -79,12 +80,13 @@ subtract = declare(
     totals={"after": "norm"},
 )
 
-#: Daniel, Gragg, Kaufman, Stewart (1976): a vector that kept this share of its length is orthogonal
-#: but for a digit; one that lost more is projected a second time. With 0.7071, their strictest, the
-#: real systems of the tests take the same iterations and twice the projections.
+#: Orthogonalization criterion of Daniel, Gragg, Kaufman, Stewart (1976): a vector that keeps this
+#: fraction of its length is orthogonal up to one digit; a vector that loses more is projected a
+#: second time. With 0.7071, their strictest value, the real systems of the tests take the same
+#: iterations and twice the projections.
 KEPT = 0.1
 
-#: The columns that must be made orthogonal a second time.
+#: The columns that must be orthogonalized a second time.
 LOSES_DIGITS = Shrunk("after", "before", KEPT)
 
 reproject = declare(

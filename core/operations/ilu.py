@@ -1,8 +1,8 @@
-"""Incomplete factors on a pattern that is known: its triangles, scaling, checks, and splitting.
+"""Incomplete factors on a given pattern: its triangles, scaling, checks, and splitting.
 
-A pattern is that of sorted rows with an entry on the diagonal of each. Factors are made in one
-array for the whole pattern, ``v``: the unit lower factor below the diagonal, the pivots on it, and
-``D U`` above it. All work but the elimination itself is here, a row or an entry at a time.
+The pattern has sorted rows, each with a diagonal entry. The factors are computed in one array for
+the whole pattern, ``v``: the unit lower factor below the diagonal, the pivots on it, and ``D U``
+above it. This module has all the work except the elimination itself, per row or per entry.
 """
 
 from ..operation import declare

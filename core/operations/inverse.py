@@ -1,4 +1,4 @@
-"""Entries of the inverse of a factored matrix, for hosts."""
+"""Entries of the inverse of a factored matrix, computed on hosts."""
 
 from ..operation import declare
 

@@ -1,4 +1,4 @@
-"""Approximate inverses on a pattern: a small system for each row, all rows independent."""
+"""Approximate inverses on a pattern: an independent small system for each row."""
 
 from ..operation import declare
 

@@ -1,7 +1,7 @@
-"""Patterns of one interval of columns in each row; their entries are ones that are not stored.
+"""Patterns with one interval of columns in each row; the entries are ones and are not stored.
 
-Row ``i`` of a ``Mask`` has the columns from ``first_i`` on and before ``last_i``. Dense operands
-come in batches, as for products of machine learning.
+Row ``i`` of a ``Mask`` has the columns ``first_i, ..., last_i - 1``. Dense operands come in
+batches, as in all products of machine learning.
 """
 
 from typing import Any

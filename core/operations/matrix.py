@@ -1,4 +1,4 @@
-"""Matrix times block of vectors, for each format, and the analysis that goes before it."""
+"""Products of a matrix and a block of vectors, for each format, and their preparation."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ coo_spmv = _spmv("coo", "Coo")
 ell_spmv = _spmv("ell", "Ell")
 sellp_spmv = _spmv("sellp", "Sellp")
 bsr_spmv = _spmv("bsr", "Bsr")
-#: Both parts at once; executors that have no kernel for it multiply one after the other.
+#: The product with both parts at once; executors without a kernel for it run two products.
 hybrid_spmv = _spmv("hybrid", "Hybrid")
 dense_spmv = _spmv("dense", "Dense")
 
@@ -36,7 +36,8 @@ def _by_plan(executor: Any, A: Any, x: Any, y: Any, alpha: complex, beta: comple
         A.plan.algorithm.run(executor, A.plan.state, SpmvCall(A, x, y, alpha, beta))
 
 
-#: The product of a matrix without its original arrays: by the algorithm of its plan, everywhere.
+#: The product of a matrix without its original arrays: every executor uses the algorithm of its
+#: plan.
 planned_spmv = Operation(
     "planned.spmv",
     parse_signature("A: in Planned[m,n], x: in T[n,k], y: inout T[m,k], alpha: T, beta: T"),

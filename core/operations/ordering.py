@@ -1,4 +1,4 @@
-"""Orders of rows and columns, for hosts: a path is followed from one row to the next."""
+"""Orders of rows and columns, computed on hosts: each row depends on the previous one."""
 
 from ..operation import declare
 

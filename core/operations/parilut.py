@@ -1,12 +1,12 @@
-"""Incomplete factors with a pattern found by sweeps: ParILUT, and ParICT for a Hermitian matrix.
+"""Incomplete factors whose pattern sweeps find: ParILUT, and ParICT for Hermitian matrices.
 
-Factors are kept as ``L D^-1 U``, with the pivots on all three diagonals. The parts strictly below
-the diagonal of ``L``, and of the transpose of ``U``, are two matrices of sorted rows that are
-treated alike: the operations below take one of them, and the *other* one. For a Hermitian matrix
-the second is the conjugate of the first, and is not stored.
+The factors are stored as ``L D^-1 U``, with the pivots on all three diagonals. The strictly lower
+part of ``L``, and that of the transpose of ``U``, are two matrices with sorted rows that are
+treated alike: each operation below updates one of them, and reads the *other* one. For a Hermitian
+matrix the second is the conjugate of the first, and is not stored.
 
-Sums are in the order of the columns, with products rounded before they are added, and sizes are
-compared by their bits. So all executors choose the same patterns.
+Sums follow the order of the columns, with products rounded before they are added, and magnitudes
+are compared by their bits. Therefore all executors select the same patterns.
 """
 
 from ..operation import declare
@@ -111,7 +111,7 @@ pivots = declare(
     over=ROWS,
 )
 
-#: ``parilut.narrow`` finds this number of bits in one call.
+#: Number of bits that one call of ``parilut.narrow`` determines.
 BITS = 3
 
 narrow = declare(

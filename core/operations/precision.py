@@ -1,7 +1,7 @@
-"""Blocks of vectors on their way to a lower precision and back.
+"""Conversions of blocks of vectors to a lower precision and back.
 
-``L`` is the type of half the width of ``T``: float32 for float64, complex64 for complex128; for
-float32 and complex64 it is the same type.
+``L`` is the dtype with half the width of ``T``: float32 for float64, complex64 for complex128. For
+float32 and complex64 ``L`` is the same dtype.
 """
 
 from ..operation import declare

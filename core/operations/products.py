@@ -1,8 +1,8 @@
-"""Sparse times dense, sampled dense times dense, and both in one: the kernels of machine learning.
+"""Machine-learning kernels: sparse times dense, sampled dense times dense, and both fused.
 
-Operands come in batches: ``b`` blocks, rows and blocks any distance apart, columns side by side.
-The pattern of ``A`` is one for all of them. Values may be float16 and bfloat16 too; sums are then
-held in float32.
+Operands come in batches of ``b`` blocks, with any stride between rows and between blocks, and with
+adjacent columns. All blocks share the pattern of ``A``. Values may also be float16 or bfloat16;
+sums are then kept in float32.
 """
 
 from typing import Any

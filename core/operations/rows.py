@@ -1,9 +1,9 @@
-"""Work on compressed rows, a row at a time: reductions, and rows of new matrices.
+"""Row-wise work on compressed rows: reductions, and rows of new matrices.
 
-``begin`` and ``end`` say where the entries of each row are: they are ``indptr[:-1]`` and
-``indptr[1:]`` of a matrix. A new matrix is made in two steps, because its size is known only
-afterwards: one counts the entries of each row, and after ``scan.pointers`` the other fills them in;
-``target`` holds the beginnings of rows.
+``begin`` and ``end`` are the bounds of the entries of each row: ``indptr[:-1]`` and ``indptr[1:]``
+of a matrix. A new matrix is made in two steps, because its size is not known before: one operation
+counts the entries of each row, and after ``scan.pointers`` another one fills them in; ``target`` is
+the start of each row.
 """
 
 from ..operation import declare
@@ -236,7 +236,7 @@ put = declare(
     over=ROWS,
 )
 
-#: The comparisons by their codes, as NumPy names them.
+#: NumPy's names of the comparisons; the index of a name is its code.
 COMPARISONS = ("not_equal", "less", "greater", "equal", "less_equal", "greater_equal")
 
 count_compared = declare(

@@ -1,4 +1,4 @@
-"""Sums of all that came before: from the lengths of rows to where they begin."""
+"""Prefix sums: they convert the lengths of rows to the starts of rows."""
 
 from ..operation import declare
 

@@ -1,9 +1,9 @@
-"""Products of sparse matrices, a row at a time and without memory of its own.
+"""Products of sparse matrices, row by row and without additional memory.
 
-``begin`` and ``end`` say where the rows of the left matrix are. The rows of the right
-one are sorted and without duplicates. A row of the product is merged from the rows that the entries
-of the left row name: for short rows, such as in multigrid. Every sum is in the order of the left
-row, with products rounded before they are added.
+``begin`` and ``end`` are the bounds of the rows of the left matrix. The rows of the right matrix
+are sorted and have no duplicates. A row of the product is merged from the right rows that the
+entries of the left row select; this suits short rows, as in multigrid. Every sum follows the order
+of the left row, with products rounded before they are added.
 """
 
 from ..operation import declare

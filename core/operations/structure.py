@@ -1,7 +1,7 @@
-"""Work on the structure of matrices: sorting, transposing, products and sums.
+"""Structural operations on matrices: sorting, transposing, products and sums.
 
-These return new native arrays with lengths that are known only after the work. They run between
-solves, never inside a recorded iteration.
+They return new native arrays, whose lengths are known only afterwards. They run between solves,
+never inside a recorded iteration.
 """
 
 from ..operation import declare

@@ -1,4 +1,4 @@
-"""Properties of a square matrix in one pass, for hosts: of small matrices a call costs the most."""
+"""Properties of a square matrix in one pass on hosts; for small matrices calls dominate."""
 
 from ..operation import declare
 

@@ -1,6 +1,6 @@
-"""Incomplete factors made row by row, and solves with triangular matrices.
+"""Row-wise incomplete factorization, and solves with triangular matrices.
 
-A row needs the earlier rows. Rows of one *level* need none of each other.
+A row depends on earlier rows. Rows of the same *level* are independent of each other.
 """
 
 from ..operation import declare

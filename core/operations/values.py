@@ -1,4 +1,4 @@
-"""Functions of values one by one, and of all values together."""
+"""Element-wise functions of values, and reductions over all values."""
 
 from ..operation import declare
 

@@ -1,4 +1,4 @@
-"""Element-wise work on blocks of vectors, and its sums."""
+"""Element-wise operations on blocks of vectors, and their sums."""
 
 from ..operation import declare
 
@@ -86,5 +86,5 @@ keep = declare(
     "x: in T[n,k], kept: inout T[n,k], best: inout R[k], status: in Status[k]",
     "kept = x, best = the status's norm in running columns with a norm below best",
     over=ROWS,
-    sums=("R",),  # of nothing: best is written when all rows are
+    sums=("R",),  # sums nothing: ``best`` is written after all rows
 )

@@ -1,4 +1,4 @@
-"""The inputs of traced edge functions as kernels take them: an array for each kind."""
+"""Inputs of traced edge functions in the form that kernels read: one array for each kind."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..operands import native, to_host
 
 
 def sum_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the dtype in which products of a dtype are added up."""
+    """Return the dtype in which kernels sum products of a dtype."""
     return np.dtype(np.float32) if is_narrow(dtype) else dtype
 
 
@@ -30,7 +30,7 @@ def traced_or_refused(
     Raises
     ------
     InvalidArgument
-        With the reason, if it cannot be traced.
+        If the function cannot be traced; the message gives the reason.
     """
     try:
         return trace(edge, A.shape, of_scores, lists_entries=not isinstance(A, Mask))

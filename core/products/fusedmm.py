@@ -1,4 +1,4 @@
-"""Sampled products, a function of them, and the product with it, in one pass."""
+"""Sampled products, a function of them, and the product with the result, in one pass."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ from .repeats import Asked, repeated
 from .sddmm import pattern_values, require_equal_columns
 from .tensors import differentiable, in_likeness, is_pattern, is_tensor
 
-#: Edge functions by name; "scaled" is the identity of products divided by the square root of k.
+#: Edge functions by name; "scaled" divides products by the square root of k.
 EDGES = ("identity", "scaled", "sigmoid", "softmax")
 
-#: The result, and with ``return_lse`` the logarithms of totals.
+#: The result; with ``return_lse`` also the logarithms of the totals.
 Results: TypeAlias = Array | tuple[Array, Array]
 
 
 class Options(NamedTuple):
-    """The options of :func:`fusedmm` that every way to compute it takes."""
+    """The options of :func:`fusedmm` that all implementations accept."""
 
     edge: str | EdgeFunction | None
     alpha: float
@@ -74,50 +74,50 @@ def fusedmm(
     Parameters
     ----------
     A : sparse matrix, Graph or list of edges, shape (m, n)
-        A :class:`wollemi.Csr`; others are converted. An entry that is stored twice is two entries.
-        Or a mask of :mod:`wollemi.masks`, a union of them, or a list of a mask for each block;
-        their entries are never stored in an array.
+        A :class:`wollemi.Csr`; other matrices are converted. Duplicates count as separate entries.
+        Or a mask of :mod:`wollemi.masks`, a union of masks, or a list with a mask for each block;
+        the entries of masks are never stored in an array.
     C : array, shape (m, k) or (b, m, k)
-        Its rows meet rows of ``B`` (queries).
+        The rows that are multiplied by rows of ``B`` (queries).
     B : array, shape (n, k) or (b, n, k)
-        Keys.
+        The rows that are multiplied by rows of ``C`` (keys).
     D : array, shape (n, p) or (b, n, p)
-        The rows that are added up; may be ``B`` itself.
+        The rows that are summed; it may be ``B`` itself.
     edge : {None, "identity", "scaled", "sigmoid", "softmax"} or callable
-        The function f. ``"scaled"`` is the identity of products divided by the square root of k,
-        as PyTorch's attention divides them before it adds a bias. ``"softmax"`` is that over the
-        entries of a row, computed online. An entry with a product of minus infinity counts for
-        nothing; a row without entries gives zeros, and so does one of minus infinities alone.
-        A function ``f(s, entries)`` of your own is traced once and becomes a part of the kernel:
-        it gets the scores and :class:`~wollemi.core.edge_functions.trace.Entries`, and returns
-        weights, ``lambda s, e: e.softmax(s - abs(e.rows - e.columns))``. It consists of
-        arithmetic, comparisons, ``where`` and functions of NumPy.
+        The function f. ``"scaled"`` divides the products by the square root of k, as PyTorch's
+        attention does before it adds a bias. ``"softmax"`` is the softmax over the entries of a
+        row, computed online. An entry whose product is minus infinity has no weight; a row without
+        entries gives zeros, and so does a row with only such entries. A function ``f(s, entries)``
+        of your own is traced once and becomes a part of the kernel. It gets the scores and
+        :class:`~wollemi.core.edge_functions.trace.Entries`, and returns weights, for example
+        ``lambda s, e: e.softmax(s - abs(e.rows - e.columns))``. It consists of arithmetic,
+        comparisons, ``where`` and NumPy functions.
     alpha : float
         Factor of the products.
     use_values : bool
-        Multiply the products by the stored values of ``A`` before f.
+        Whether to multiply the products by the stored values of ``A`` before f.
     out : array, shape (m, p) or (b, m, p), optional
         Overwritten and returned.
     kernel : str
-        The name of an algorithm, or ``"auto"``; ``A.plan_for("fusedmm", k)`` shows the choice. With
-        a mask ``"row-split"`` or ``"tile-mma"`` on GPUs.
+        Name of an algorithm, or ``"auto"``; ``A.plan_for("fusedmm", k)`` shows the choice. With a
+        mask on GPUs ``"row-split"`` or ``"tile-mma"``.
     return_lse : bool
-        Return the logarithms of the totals of a softmax, too, with which results over parts of a
-        pattern are put together.
+        Whether to return the logarithms of the totals of a softmax too. They allow results over
+        parts of a pattern to be combined.
 
     Returns
     -------
     array, shape (m, p) or (b, m, p)
-        Of the common dtype; float16 and bfloat16 are added up in float32. Tensors of PyTorch's give
-        a tensor, with the gradients of :func:`wollemi.interop.torch.fusedmm`.
+        The result in the common dtype; for float16 and bfloat16 sums are computed in float32.
+        PyTorch tensors give a tensor, with the gradients of :func:`wollemi.interop.torch.fusedmm`.
     log_totals : array, shape (m,) or (b, m)
         With ``return_lse``: ``log sum_j exp(s_ij)`` over the scores of each row, in the dtype of
-        sums; plus infinity for a row without weight.
+        the sums; plus infinity for a row without weight.
 
     Raises
     ------
     ShapeMismatch, ExecutorMismatch, UnsupportedDtype, InvalidArgument
-        If the operands do not fit, or no edge function or kernel has that name.
+        If the operands do not fit together, or if no edge function or kernel has that name.
 
     Examples
     --------
@@ -145,7 +145,7 @@ def _of_any(
     return_lse: bool,
     asked: Asked | None,
 ) -> Results:
-    """Return the product with a matrix, a mask or several, of arrays or tensors."""
+    """Return the product with a matrix, a mask or several masks, for arrays or tensors."""
     if type(A) is not Csr and (is_for_heads(A) or isinstance(A, MaskUnion)):
         return _of_masks(A, C, B, D, options, out, return_lse)
     if isinstance(A, Mask):
@@ -297,7 +297,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def checked_edge(edge: str | Function | None) -> str | Function:
-    """Return an edge function or the name of one; None is ``"identity"``."""
+    """Return an edge function, or the name of one; None means ``"identity"``."""
     edge = "identity" if edge is None else edge
     if not callable(edge) and edge not in EDGES:
         raise InvalidArgument(
@@ -307,14 +307,14 @@ def checked_edge(edge: str | Function | None) -> str | Function:
 
 
 def refuse_lse() -> NoReturn:
-    """Say that only a softmax has logarithms of totals."""
+    """Raise an error: only a softmax has logarithms of totals."""
     raise InvalidArgument(
         'return_lse: expected edge="softmax" or a function that ends with entries.softmax(s)'
     )
 
 
 def _operation(A: Csr | Mask, edge: str, return_lse: bool) -> Operation:
-    """Return the operation of a named edge function."""
+    """Return the operation of an edge function that has a name."""
     if return_lse and edge != "softmax":
         refuse_lse()
     if isinstance(A, Mask):

@@ -1,4 +1,4 @@
-"""fusedmm of unions of masks, and of a mask for each head: the products of several masks."""
+"""fusedmm with unions of masks, or with a mask for each head: products with several masks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..executor import Array
 from ..formats.mask import Mask
 from ..formats.mask_union import MaskUnion
 
-#: A union of masks, or a mask for each head.
+#: A union of masks, or a sequence with a mask for each head.
 SeveralMasks: TypeAlias = MaskUnion | Sequence[Mask | MaskUnion]
 
 
@@ -27,12 +27,12 @@ def is_for_heads(A: object) -> TypeGuard[Sequence[Mask | MaskUnion]]:
 
 
 def runs_of(masks: Sequence[Mask | MaskUnion], heads: int) -> list[tuple[Mask | MaskUnion, slice]]:
-    """Return the masks and the ranges of heads that each is for.
+    """Return the masks, each with the range of heads to which it applies.
 
     Raises
     ------
     ShapeMismatch
-        If there is not one mask for each head, or shapes differ.
+        If the number of masks differs from the number of heads, or if shapes differ.
     """
     if len(masks) != heads:
         raise ShapeMismatch(f"A: expected a mask for each of {heads} heads, got {len(masks)} masks")
@@ -52,16 +52,16 @@ def merged(xp: ModuleType, outs: Sequence[Array], logs: Sequence[Array]) -> tupl
     Parameters
     ----------
     xp : module
-        With ``stack``, ``where``, ``exp``, ``log``: NumPy, CuPy.
+        The array namespace, with ``stack``, ``where``, ``exp``, ``log``: NumPy or CuPy.
     outs : sequence of array, shape (..., m, p)
         The results over the parts.
     logs : sequence of array, shape (..., m)
-        The logarithms of their totals, plus infinity where a part has no weight in a row.
+        The logarithms of their totals; plus infinity if a part has no weight in a row.
 
     Returns
     -------
     array, shape (..., m, p), and array, shape (..., m)
-        The result, and the logarithms of its totals.
+        The combined result, and the logarithms of its totals.
     """
     nothing = -math.inf
     found = [xp.where(log == math.inf, nothing, log) for log in logs]
@@ -80,7 +80,7 @@ def merged(xp: ModuleType, outs: Sequence[Array], logs: Sequence[Array]) -> tupl
 
 
 def require_no_out(out: Array | None) -> None:
-    """Raise InvalidArgument if a result of several masks is to be written to given memory."""
+    """Raise InvalidArgument if ``out`` is given for a result of several masks."""
     if out is not None:
         raise InvalidArgument(
             "out: several masks give results that are put together; omit out=, or use "

@@ -1,7 +1,7 @@
 """Dense operands and results of the machine-learning kernels.
 
-Inside, every operand is a native batch of blocks ``(b, rows, columns)`` with adjacent columns. This
-module converts arguments of users to batches, and results to the shape of the arguments.
+Internally every operand is a native batch of blocks ``(b, rows, columns)`` with adjacent columns.
+This module converts users' arguments to batches, and results to the shape of the arguments.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ from ..operands import OutputTarget, as_batch, is_host, native, to_host
 from ..small_values import as_dtype
 from .tensors import is_pattern
 
-#: The dtype of an array.
+#: A function that returns the dtype of an array.
 _DTYPE = attrgetter("dtype")
 
 
 def as_csr(A: object) -> Csr:
-    """Return ``A`` by compressed rows; other libraries' matrices are taken as ``wl.Csr`` does.
+    """Return ``A`` as a Csr; matrices of other libraries are converted as in ``wl.Csr``.
 
     Raises
     ------
     UnsupportedOperation
-        If it is a mask, since its entries would take the memory that a mask saves.
+        If it is a mask, since its entries would need the memory that a mask saves.
     InvalidMatrix
-        If it is no sparse matrix.
+        If it is not a sparse matrix.
     """
     if isinstance(A, Csr):
         return A
     refuse_without_entries(A)
     if isinstance(A, Coo):
-        return rows_of(A)  # duplicates stay apart: values= may name each
+        return rows_of(A)  # keep duplicates: values= may address each
     if isinstance(A, Matrix):
         return A.asformat("csr")
     if is_pattern(A):
@@ -53,24 +53,24 @@ def as_csr(A: object) -> Csr:
 
 
 def rows_of_operand(B: ArrayLike) -> int:
-    """Return the number of rows of a dense operand, 0 of a number."""
+    """Return the number of rows of a dense operand; 0 for a number."""
     shape = np.shape(B)
     return int(shape[-2 if len(shape) > 1 else -1]) if shape else 0
 
 
 class DenseOperand:
-    """A dense operand in the form of kernels, and the data to give a result in its likeness.
+    """A dense operand as kernels read it, with the data to return a result in its form.
 
     Parameters
     ----------
     executor : Executor
-        Where it must live.
+        The executor on which it must be.
     given : array, shape (rows, k), (b, rows, k) or, where vectors are taken, (rows,)
         The user's array.
     rows : int
-        How many rows it must have.
+        The required number of rows.
     label : str
-        Its name in messages.
+        Name of the operand in messages.
     """
 
     def __init__(
@@ -97,18 +97,18 @@ class DenseOperand:
 
     @property
     def columns(self) -> int:
-        """How many columns each block has."""
+        """The number of columns of each block."""
         return int(self.batch.shape[2])
 
     def cast(self, executor: Executor, dtype: np.dtype[Any], blocks: int) -> Array:
-        """Return the batch in ``dtype``, with adjacent columns; one block serves for all."""
+        """Return the batch in ``dtype`` with adjacent columns; one block applies to all."""
         batch = as_dtype(executor, self.batch, dtype)
         if not _has_layout(batch, dtype.itemsize):
             batch = executor.copy(batch)
         return batch if batch.shape[0] == blocks else self._for_all(executor, batch, blocks)
 
     def _for_all(self, executor: Executor, batch: Array, blocks: int) -> Array:
-        """Return one block as many, without a copy."""
+        """Return one block as a batch of equal blocks, without a copy."""
         if batch.shape[0] != 1:
             raise ShapeMismatch(
                 f"{self.label}: expected {blocks} blocks or one, got {batch.shape[0]}"
@@ -117,16 +117,16 @@ class DenseOperand:
 
 
 class Values(DenseOperand):
-    """Values of the entries of a matrix, or of a batch of matrices of one pattern.
+    """Values of the entries of a matrix, or of a batch of matrices with one pattern.
 
     Parameters
     ----------
     executor : Executor
-        Where they must live.
+        The executor on which they must be.
     given : array, shape (nnz,) or (b, nnz)
         The user's array.
     count : int
-        How many entries there are.
+        Number of entries.
     """
 
     def __init__(self, executor: Executor, given: ArrayLike, count: int) -> None:
@@ -136,11 +136,11 @@ class Values(DenseOperand):
             raise ShapeMismatch(
                 f"values: expected shape ({count},) or (b, {count}), got {tuple(array.shape)}"
             )
-        self.ndim = array.ndim + 1  # as of an operand of one column
+        self.ndim = array.ndim + 1  # as for an operand with one column
         self.batch = array if array.ndim == 2 else as_batch(array)
 
     def cast(self, executor: Executor, dtype: np.dtype[Any], blocks: int) -> Array:
-        """Return them in ``dtype``, shape ``(blocks, nnz)``; one block serves for all."""
+        """Return the values in ``dtype``, shape ``(blocks, nnz)``; one block applies to all."""
         batch = as_dtype(executor, self.batch, dtype)
         if batch.shape[1] > 1 and batch.strides[1] != dtype.itemsize:
             batch = executor.copy(batch)
@@ -148,9 +148,9 @@ class Values(DenseOperand):
 
 
 def _has_layout(block: Array, item: int) -> bool:
-    """Return whether kernels can take blocks: adjacent columns, any distance between rows.
+    """Return whether kernels accept blocks: adjacent columns, any stride between rows.
 
-    One column is a vector to kernels, with rows in rising order that do not overlap.
+    Kernels treat one column as a vector, whose rows must be in ascending order without overlap.
     """
     rows, columns = block.shape[-2:]
     if columns > 1:
@@ -161,17 +161,17 @@ def _has_layout(block: Array, item: int) -> bool:
 
 def _native(executor: Executor, given: ArrayLike, label: str) -> Array:
     if isinstance(given, np.ndarray) and is_narrow(given.dtype):
-        return executor.from_host(given)  # bfloat16 is a number that NumPy does not know as one
+        return executor.from_host(given)  # NumPy does not treat bfloat16 as numeric
     return native(executor, given, label)
 
 
 def common_type(label: str, *arrays: Array, real: bool = False) -> np.dtype[Any]:
-    """Return the dtype that an operation over ``arrays`` is computed in.
+    """Return the dtype in which an operation over ``arrays`` is computed.
 
     Raises
     ------
     UnsupportedDtype
-        For complex numbers where only real ones make sense.
+        If an array is complex and the operation requires real numbers.
     """
     return _common_type(label, real, *map(_DTYPE, arrays))
 
@@ -180,7 +180,7 @@ def common_type(label: str, *arrays: Array, real: bool = False) -> np.dtype[Any]
 def _common_type(label: str, real: bool, *given: np.dtype[Any]) -> np.dtype[Any]:
     dtypes = [stored_dtype(dtype) for dtype in given]
     if set(ML_DTYPES) <= {name_of(dtype) for dtype in dtypes}:
-        dtype = np.dtype(np.float32)  # neither holds the other
+        dtype = np.dtype(np.float32)  # neither 16-bit dtype holds the other
         dtypes = [dtype, *(d for d in dtypes if not is_narrow(d))]
     dtype = stored_dtype(np.result_type(*dtypes))
     if real and dtype.kind == "c":
@@ -191,7 +191,7 @@ def _common_type(label: str, real: bool, *given: np.dtype[Any]) -> np.dtype[Any]
 
 
 def blocks_of(*operands: DenseOperand) -> tuple[int, bool]:
-    """Return how many blocks the operands come in, and whether any of them is a batch."""
+    """Return the number of blocks of the operands, and whether any operand is a batch."""
     blocks, batched = 1, False
     for operand in operands:
         if operand.ndim == 3:
@@ -204,24 +204,24 @@ def blocks_of(*operands: DenseOperand) -> tuple[int, bool]:
 
 
 class ProductResult:
-    """Where a kernel writes: the user's ``out`` where it can be written in place, else a new array.
+    """The output of a kernel: the user's ``out`` if it can be written in place, or a new array.
 
     Parameters
     ----------
     executor : Executor
-        Where it lives.
+        The executor of the result.
     out : array or None
         The user's array.
     shape : tuple of int
-        Of the result as the user sees it.
+        Shape of the result for the user.
     batch : tuple of int
-        Of the result as kernels see it.
+        Shape of the result for kernels.
     dtype : numpy.dtype
-        Of the result.
+        Dtype of the result.
     beta : number
-        Whether ``out`` is read.
+        Factor of ``out``; with 0 it is not read.
     inputs : arrays
-        The arrays that must not be overwritten before they are read.
+        Arrays that must not be overwritten before they are read.
     """
 
     def __init__(

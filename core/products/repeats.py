@@ -1,9 +1,8 @@
-"""Products like an earlier one: executors that keep launches repeat them on other arrays.
+"""Repetition of earlier products, on executors that keep launches, with other arrays.
 
-The checks of operands, the result and the plan of a product take the host of a GPU longer than a
-small product takes the device. All of that follows from the pattern, the options, and the dtype,
-shape, distances and alignment of each array: where these equal an earlier product's, only the
-addresses are new.
+On a GPU the host needs longer for the checks of operands, the result and the plan than the device
+needs for a small product. All of them follow from the pattern, the options, and the dtype, shape,
+strides and alignment of each array. If these equal an earlier product's, only the addresses differ.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ if TYPE_CHECKING:
     from ..operation import Operation
     from .operands import ProductResult
 
-#: The types of factors and options that are a part of a layout.
+#: The types of factors and options that are part of a layout.
 _SCALARS = frozenset({float, int, str, type(None)})
 
-#: Layouts that are known of a pattern at most: a factor that changes from call to call makes new
-#: ones.
+#: Maximum number of layouts that are kept for a pattern: a factor that changes at every call makes
+#: a new layout each time.
 _MOST_LAYOUTS = 256
 
 
@@ -36,11 +35,11 @@ class KnownProduct(NamedTuple):
     Attributes
     ----------
     repeat : callable
-        Launches for other arrays: takes the addresses of values, operands and the result.
+        Launches the product for other arrays, given the addresses of values, operands and result.
     shape, dtype : tuple of int and dtype
-        Of the result.
+        Shape and dtype of the result.
     remainder : int
-        Of the result's address by :attr:`Executor.alignment`.
+        Remainder of the result's address modulo :attr:`Executor.alignment`.
     """
 
     repeat: Callable[[Sequence[int]], None]
@@ -50,16 +49,16 @@ class KnownProduct(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """A product as it was asked for, with a new result.
+    """A requested product, with a new result.
 
     Attributes
     ----------
     options : tuple
-        The product, the kernel, and all other options that launches follow from.
+        The product, the kernel, and all other options on which the launches depend.
     factors : tuple of scalar
-        The factors as the user gave them.
+        The factors as passed by the user.
     operands : tuple
-        The dense operands as the user gave them, in the order of the product's call.
+        The dense operands as passed by the user, in the order of the product's record.
     use_values : bool
         Whether the product reads the values of the matrix.
     """
@@ -70,7 +69,7 @@ class Asked(NamedTuple):
     use_values: bool
 
     def again(self, A: Csr) -> Array | None:
-        """Return the result if launches of an earlier product are known for it, else None."""
+        """Return the result if the launches of an earlier product fit, otherwise None."""
         executor = A.executor
         if not executor.goes_straight():
             return None
@@ -89,7 +88,7 @@ class Asked(NamedTuple):
         return made
 
     def run(self, operation: Operation, call: ProductCall, result: ProductResult) -> None:
-        """Run the product; remember its launches where they are all that it is."""
+        """Run the product; keep its launches if they are all of its work."""
         A, arguments = call.A, arguments_of(operation, call)
         executor = A.executor
         found = self._layout(A, executor)
@@ -110,9 +109,9 @@ class Asked(NamedTuple):
         return (A.data if self.use_values else None, *self.operands)
 
     def _layout(self, A: Csr, executor: Executor) -> tuple[Hashable, list[int]] | None:
-        """Return all that the launches follow from, and the addresses of arrays; None if unknown.
+        """Return everything on which the launches depend, and the addresses; None if unknown.
 
-        Operands of another kind or place are converted at each call.
+        Operands of another kind, or on another executor, are converted at each call.
         """
         kind, alignment = executor.array_type, executor.alignment
         layout: list[Any] = [*self.options, *self.factors]
@@ -129,12 +128,12 @@ class Asked(NamedTuple):
                 address = executor.address(array)
                 layout += array.dtype, array.shape, array.strides, address % alignment
             addresses.append(address)
-            # an operand that is another one is loaded once
+            # equal operands are loaded once
             layout.append(addresses.index(address))
         return tuple(layout), addresses
 
     def _are_operands(self, executor: Executor, A: Csr, inputs: Sequence[Array | None]) -> bool:
-        """Return whether kernels got the user's arrays as they are."""
+        """Return whether kernels got the user's arrays without conversion."""
         return all(
             given is None
             or (
@@ -153,7 +152,7 @@ def repeated(
     operands: tuple[Any, ...],
     use_values: bool,
 ) -> tuple[Asked | None, Array | None]:
-    """Return the record of a product with launches that may be kept, and its result where they are.
+    """Return a product whose launches may be kept, and its result if they are known.
 
     The parameters are the attributes of :class:`Asked`.
     """

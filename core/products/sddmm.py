@@ -1,4 +1,4 @@
-"""Dense times dense, sampled on a sparse pattern."""
+"""Products of dense matrices, sampled at the positions of a sparse pattern."""
 
 from __future__ import annotations
 
@@ -45,31 +45,31 @@ def sddmm(
     Parameters
     ----------
     A : sparse matrix, Graph or list of edges, shape (m, n)
-        A :class:`wollemi.Csr`; others are converted. The result of a graph has the entries of
-        ``graph.pattern``, in their order. An entry that is stored twice is two entries.
+        A :class:`wollemi.Csr`; other matrices are converted. For a graph, the result has the
+        entries of ``graph.pattern`` in their order. Duplicates count as separate entries.
     C : array, shape (m, k) or (b, m, k)
-        Its rows meet rows of ``B``.
+        The rows that are multiplied by rows of ``B``.
     B : array, shape (n, k) or (b, n, k)
-        Its rows are the columns of the product that is sampled.
+        The rows of ``B`` correspond to the columns of the sampled product.
     alpha, beta : float
         Factors.
     use_values : bool
-        Multiply by the stored values of ``A``.
+        Whether to multiply the products by the stored values of ``A``.
     out : Csr of the pattern of ``A``, or array of shape (nnz,) or (b, nnz), optional
         Overwritten and returned. With ``beta == 0`` it is never read.
     kernel : str
-        The name of an algorithm, or ``"auto"``; ``A.plan_for("sddmm", k)`` shows the choice.
+        Name of an algorithm, or ``"auto"``; ``A.plan_for("sddmm", k)`` shows the choice.
 
     Returns
     -------
     Csr, or array of shape (b, nnz)
-        A matrix that shares the pattern of ``A``, a sparse tensor if ``A`` is one; for a batch the
-        values of all of them, in the order of ``A.data``.
+        A matrix with the pattern of ``A``, or a sparse tensor if ``A`` is one. For a batch, the
+        values of all matrices in the order of ``A.data``.
 
     Raises
     ------
     ShapeMismatch, ExecutorMismatch, UnsupportedDtype, InvalidArgument
-        If the operands do not fit, or no kernel has that name.
+        If the operands do not fit together, or if no kernel has that name.
 
     Examples
     --------
@@ -136,7 +136,7 @@ def _of_arrays(
 
 
 def require_equal_columns(left: DenseOperand, right: DenseOperand) -> None:
-    """Raise unless rows of both operands have dot products."""
+    """Raise an error unless rows of both operands have the same length."""
     if left.columns != right.columns:
         raise ShapeMismatch(
             f"{right.label}: expected {left.columns} columns as {left.label} has, got "

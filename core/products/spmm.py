@@ -1,4 +1,4 @@
-"""Sparse times dense."""
+"""Products of a sparse and a dense matrix."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .operands import (
 from .repeats import Asked, repeated
 from .tensors import differentiable, in_likeness, is_pattern, is_tensor, known_product
 
-#: Stands for a complex factor where the common dtype is looked for.
+#: An operand that makes the common dtype complex if a factor is complex.
 _COMPLEX = np.zeros(1, np.complex64)
 
 
@@ -46,11 +46,11 @@ def spmm(
     Parameters
     ----------
     A : sparse matrix, Graph or list of edges, shape (m, n)
-        A :class:`wollemi.Csr`; others are converted. A :class:`wollemi.graph.Graph`, or a list of
-        edges (sources, then targets) of shape (2, edges), is its pattern with ones. A
-        :class:`wollemi.StoredCsr` is multiplied as it is stored, by the algorithm of its products
-        with vectors; it is converted where ``kernel`` names another, and where the common dtype is
-        not one to store its values under.
+        A :class:`wollemi.Csr`; other matrices are converted. A :class:`wollemi.graph.Graph`, or a
+        list of edges (sources, then targets) of shape (2, edges), means its pattern with ones. A
+        :class:`wollemi.StoredCsr` is multiplied in its stored form, with the algorithm of its
+        products with vectors. It is converted if ``kernel`` names another algorithm, or if values
+        cannot be stored in its dtype for products in the common dtype.
     B : array, shape (n, k), (b, n, k) or (n,)
         Dense, row-major; other layouts are copied. A batch is multiplied block by block.
     out : array, shape (m, k), (b, m, k) or (m,), optional
@@ -58,20 +58,20 @@ def spmm(
     alpha, beta : scalar
         Factors.
     values : array, shape (nnz,) or (b, nnz), optional
-        Used in place of ``A.data``, also for a batch of matrices of one pattern.
+        Values that replace ``A.data``; also for a batch of matrices with one pattern.
     kernel : str
-        The name of an algorithm, or ``"auto"``; ``A.plan_for("spmm", k)`` shows the choice.
+        Name of an algorithm, or ``"auto"``; ``A.plan_for("spmm", k)`` shows the choice.
 
     Returns
     -------
     array, shape (m, k), (b, m, k) or (m,)
-        Of the common dtype; float16 and bfloat16 are added up in float32. Tensors of PyTorch's give
-        a tensor, with the gradients of :func:`wollemi.interop.torch.spmm`.
+        The result in the common dtype; for float16 and bfloat16 sums are computed in float32.
+        PyTorch tensors give a tensor, with the gradients of :func:`wollemi.interop.torch.spmm`.
 
     Raises
     ------
     ShapeMismatch, ExecutorMismatch, UnsupportedDtype, InvalidArgument
-        If the operands do not fit, or no kernel has that name.
+        If the operands do not fit together, or if no kernel has that name.
 
     Examples
     --------
@@ -139,14 +139,14 @@ def _of_arrays(
 
 
 def _kinds(alpha: complex, beta: complex) -> tuple[Array, ...]:
-    """Return an array that makes a common dtype complex, if a factor is complex."""
+    """Return a complex array if a factor is complex, to make the common dtype complex."""
     return (_COMPLEX,) if complex in (type(alpha), type(beta)) else ()
 
 
 def _by_stored_values(
     A: StoredCsr, B: ArrayLike, out: Array | None, alpha: complex, beta: complex
 ) -> Array:
-    """Return alpha A B + beta out by the products with vectors, which convert stored values."""
+    """Return alpha A B + beta out with products for vectors, which convert stored values."""
     executor, (m, n) = A.executor, A.shape
     dense = DenseOperand(executor, B, n, "B", vector=True)
     blocks, batched = blocks_of(dense)

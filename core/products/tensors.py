@@ -1,6 +1,6 @@
-"""Operands that are PyTorch's tensors: the result is one too, and has gradients.
+"""Operands that are PyTorch tensors: the result is a tensor too, and has gradients.
 
-PyTorch is not imported here: who hands over a tensor has done so.
+This module does not import PyTorch: a caller that passes a tensor has imported it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _COMPLEX = (np.dtype(np.complex64), np.dtype(np.complex128))
 
 
 def is_tensor(operand: object) -> bool:
-    """Return whether an operand is a tensor of PyTorch's.
+    """Return whether an operand is a PyTorch tensor.
 
     Examples
     --------
@@ -44,7 +44,7 @@ def is_pattern(operand: object) -> TypeGuard[PatternOfTensors]:
 
 
 def known_product(A: object, B: object, alpha: object, beta: object) -> Any:
-    """Return ``A @ B`` for a tensor like that of a product before, or None: the shortest way."""
+    """Return ``A @ B`` for a tensor like that of an earlier product, or None; the fast path."""
     torch_there = sys.modules.get("torch")
     if torch_there is None or type(B) is not torch_there.Tensor:
         return None
@@ -57,15 +57,16 @@ def known_product(A: object, B: object, alpha: object, beta: object) -> Any:
 def differentiable(A: object, *operands: ArrayLike | None) -> TensorHandler | None:
     """Return the handler with differentiable products for these operands, or None.
 
-    It takes tensors of real floating-point numbers that are where ``A`` is. Others are arrays
-    like any library's, unless they ask for a gradient.
+    It accepts real floating-point tensors on the device of ``A``. Other tensors are treated like
+    any library's arrays, unless they require a gradient.
     """
     torch_there = sys.modules.get("torch")
     if torch_there is None:
         return None
     there = floating = asks = False
     real = together = True
-    # Each call goes through this, and the compiler of PyTorch guards each name in it: one loop.
+    # All calls run this code, and PyTorch's compiler adds a guard for each name in it: use one
+    # loop.
     matrix = A if isinstance(A, (Csr, Mask)) else None
     on_host = matrix is not None and matrix.executor.xp is np
     for operand in operands:
@@ -90,7 +91,7 @@ def differentiable(A: object, *operands: ArrayLike | None) -> TensorHandler | No
 
 
 def in_likeness(result: Array, operand: ArrayLike, out: Array | None = None) -> Array:
-    """Return a new result as a tensor where the operand is one, else as it is."""
+    """Return a new result as a tensor if the operand is one, otherwise unchanged."""
     if out is not None or not is_tensor(operand):
         return result
     return tensor_handler().tensor_of(result)

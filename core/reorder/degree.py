@@ -1,4 +1,4 @@
-"""Orders of least degree."""
+"""Minimum degree orders."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from .pattern import as_permutation, pattern, square_matrix
 
 
 def amd(A: Any) -> Permutation:
-    """Return a minimum degree order of a square matrix: little fill in its factors.
+    """Return a minimum degree order of a square matrix, for little fill-in of its factors.
 
     Parameters
     ----------
     A : matrix, shape (n, n)
-        Its pattern is read as that of ``A + A^T``.
+        The matrix; the order is computed for the pattern of ``A + A^T``.
 
     Returns
     -------
     Permutation
-        ``A.permute(p)`` is the matrix in that order.
+        The order; ``A.permute(p)`` is the reordered matrix.
 
     Notes
     -----
-    SciPy's SuperLU computes it on the host, by multiple minimum degree: the order that
-    approximate minimum degree approximates.
+    SciPy's SuperLU computes it on the host with multiple minimum degree, the order that approximate
+    minimum degree approximates.
 
     References
     ----------
@@ -48,8 +48,8 @@ def amd(A: Any) -> Permutation:
     n = matrix.shape[0]
     if n == 0:
         return as_permutation(np.zeros(0, np.int64), matrix)
-    # A factorization that drops everything finds the order of the pattern, and no fill. The
-    # diagonal is large, so that there is a pivot in every column.
+    # A factorization that drops everything computes the order of the pattern without fill-in. The
+    # large diagonal provides a pivot in every column.
     both = csc_array(pattern(matrix) + (2.0 * n + 1.0) * eye_array(n))
     lu = spilu(both, drop_tol=1.0, fill_factor=1.0, permc_spec="MMD_AT_PLUS_A")
     return as_permutation(np.argsort(lu.perm_c), matrix)

@@ -11,32 +11,32 @@ from ..errors import ExecutorUnavailable, InvalidArgument
 from ..formats import Permutation
 from .pattern import as_permutation, pattern, square_matrix
 
-#: Rows of a part that is not divided again: the order within is that of its levels.
+#: Parts with fewer rows are not divided further: their order is the one of the search levels.
 SMALLEST = 16
 
 
 def nested_dissection(A: Any, method: str = "auto") -> Permutation:
-    """Return a nested dissection order of a square matrix: separators last.
+    """Return a nested dissection order of a square matrix, with separators last.
 
     Parameters
     ----------
     A : matrix, shape (n, n)
-        Its pattern is read as that of ``A + A^T``.
+        The matrix; the order is computed for the pattern of ``A + A^T``.
     method : {"auto", "metis", "levels"}
-        METIS by the package ``pymetis``, which finds smaller separators, or the middle levels of
-        searches in breadth; by default METIS where it is installed.
+        METIS (package ``pymetis``), which finds smaller separators, or middle levels of
+        breadth-first searches. By default METIS if it is installed.
 
     Returns
     -------
     Permutation
-        ``A.permute(p)`` is the matrix in that order.
+        The order; ``A.permute(p)`` is the reordered matrix.
 
     Raises
     ------
     InvalidArgument
-        If there is no such method.
+        If the method does not exist.
     ExecutorUnavailable
-        If METIS is asked for and not installed.
+        If METIS is requested but not installed.
 
     References
     ----------
@@ -79,7 +79,7 @@ def _by_levels(indptr: Any, indices: Any) -> np.ndarray[Any, Any]:
     n = indptr.size - 1
     order = np.empty(n, np.int64)
     end = n
-    member = np.zeros(n, np.int64)  # which part a row is in now
+    member = np.zeros(n, np.int64)  # number of the part that contains each row
     parts, number = [np.arange(n)], 0
     while parts:
         part = parts.pop()
@@ -89,7 +89,7 @@ def _by_levels(indptr: Any, indices: Any) -> np.ndarray[Any, Any]:
             continue
         levels = _levels(indptr, indices, member, number, part)
         reached = np.concatenate(levels)
-        if reached.size < part.size:  # another component
+        if reached.size < part.size:  # the part has several components
             inside = np.zeros(n, bool)
             inside[reached] = True
             parts += [part[~inside[part]], reached]
@@ -110,7 +110,7 @@ def _by_levels(indptr: Any, indices: Any) -> np.ndarray[Any, Any]:
 def _levels(
     indptr: Any, indices: Any, member: Any, number: int, part: np.ndarray[Any, Any]
 ) -> list[np.ndarray[Any, Any]]:
-    """Return the levels of a search in breadth from a row that is far from others."""
+    """Return breadth-first search levels from a row that is far from other rows."""
     start = part[0]
     best: list[np.ndarray[Any, Any]] = []
     for _ in range(3):

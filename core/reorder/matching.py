@@ -1,4 +1,4 @@
-"""Matchings of rows and columns of the largest product."""
+"""Matchings of rows and columns with the maximum product of entries."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from .pattern import as_permutation, square_matrix
 
 @dataclass(frozen=True)
 class Matching:
-    """Rows and columns that were matched, and scalings that make their entries 1 in modulus.
+    """Matched rows and columns, and scalings that make matched entries 1 in modulus.
 
-    ``R A C`` has no entry larger than 1 in modulus, and ``(R A C).permute(p, range(n))`` has its
-    matched entries, of modulus 1, on the diagonal.
+    All entries of ``R A C`` have a modulus of at most 1, and ``(R A C).permute(p, range(n))`` has
+    its matched entries, of modulus 1, on the diagonal.
 
     Attributes
     ----------
     rows : Permutation
-        Row ``j`` of the permuted matrix is the row that is matched with column ``j``.
+        The permutation of the rows: row ``j`` of the permuted matrix is matched with column ``j``.
     row_scale, column_scale : Diagonal
-        ``R`` and ``C``.
+        The scalings ``R`` and ``C``.
     matched : int
-        How many rows could be matched: as many as there are unless the matrix is structurally
-        singular. Rows and columns that are left over meet in any order.
+        Number of matched rows; it is n unless the matrix is structurally singular. Unmatched rows
+        and columns are paired arbitrarily.
     """
 
     rows: Permutation
@@ -40,26 +40,26 @@ class Matching:
 
 
 def matching(A: Any) -> Matching:
-    """Match rows and columns so that the product of the matched entries is largest.
+    """Match rows and columns so that the product of the matched entries is maximum.
 
     Parameters
     ----------
     A : matrix, shape (n, n)
-        Any square matrix; zeros that are stored count as missing.
+        Any square matrix; stored zeros count as missing entries.
 
     Returns
     -------
     Matching
-        The permutation of rows and the scalings.
+        The permutation of the rows, and the scalings.
 
     Raises
     ------
     InvalidMatrix
-        If the matrix has NaN or Inf.
+        If the matrix contains NaN or infinity.
 
     Notes
     -----
-    It is computed on the host, in memory that is linear in the number of entries.
+    It is computed on the host, with memory proportional to the number of entries.
 
     References
     ----------

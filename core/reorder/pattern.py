@@ -1,4 +1,4 @@
-"""The common part of all orders: the symmetric pattern of a matrix on the host."""
+"""The common input of all orders: the symmetric pattern of a matrix on the host."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def square_matrix(A: Any, who: str) -> Matrix:
 
 
 def pattern(A: Matrix) -> Any:
-    """Return the entries of a square matrix and its transpose as ones, by SciPy's rows."""
+    """Return the pattern of ``A + A^T`` with ones as values, as a SciPy matrix by rows."""
     from scipy.sparse import csr_array
 
     S: Csr = A.asformat("csr")
@@ -40,7 +40,7 @@ def pattern(A: Matrix) -> Any:
 
 
 def as_permutation(order: np.ndarray[Any, Any], A: Matrix) -> Permutation:
-    """Return an order as a permutation where the matrix is."""
+    """Return an order as a permutation on the executor of the matrix."""
     made = Permutation(np.asarray(order, np.int64), dtype=A.dtype, executor=A.executor)
     made._follows = A._follows
     return made

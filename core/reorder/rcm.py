@@ -11,17 +11,17 @@ from .pattern import as_permutation, pattern, square_matrix
 
 
 def rcm(A: Any) -> Permutation:
-    """Return the reverse Cuthill-McKee order of a square matrix: a narrow band.
+    """Return the reverse Cuthill-McKee order of a square matrix, for a small bandwidth.
 
     Parameters
     ----------
     A : matrix, shape (n, n)
-        Its pattern is read as that of ``A + A^T``.
+        The matrix; the order is computed for the pattern of ``A + A^T``.
 
     Returns
     -------
     Permutation
-        ``A.permute(p)`` is the matrix in that order, ``p @ x`` a vector.
+        The order; ``A.permute(p)`` is the reordered matrix, and ``p @ x`` a reordered vector.
 
     Notes
     -----

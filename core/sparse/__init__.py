@@ -1,6 +1,6 @@
-"""Sparse matrices that are made of numbers or of other matrices, on the executor.
+"""Constructors of sparse matrices from numbers or other matrices, on the executor.
 
-Functions have the names and the signatures of ``scipy.sparse``, and ``executor=`` at the end.
+The functions have the names and signatures of ``scipy.sparse``, plus ``executor=`` at the end.
 """
 
 from .axes import permute_dims, swapaxes

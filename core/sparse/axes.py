@@ -1,4 +1,4 @@
-"""Axes of sparse matrices and vectors in another order."""
+"""Permutations of the axes of sparse matrices and vectors."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def swapaxes(A: Any, axis1: int, axis2: int) -> Any:
     Returns
     -------
     Matrix or SparseVector
-        It shares the values of ``A``.
+        The result shares the values of ``A``.
 
     Raises
     ------
     InvalidArgument
-        If there is no such axis.
+        If an axis does not exist.
 
     Examples
     --------
@@ -46,14 +46,14 @@ def swapaxes(A: Any, axis1: int, axis2: int) -> Any:
 
 
 def permute_dims(A: Any, axes: Any = None, copy: bool = False) -> Any:
-    """Return a matrix with its axes in another order; the transpose by default.
+    """Return a matrix with permuted axes; by default the transpose.
 
     Parameters
     ----------
     A : Matrix, SparseVector, or a sparse matrix of another library
         The matrix.
     axes : sequence of int, optional
-        Each axis once; the reversed order by default.
+        Each axis once; by default in reversed order.
     copy : bool
         Whether the result must not share arrays with ``A``.
 
@@ -64,7 +64,7 @@ def permute_dims(A: Any, axes: Any = None, copy: bool = False) -> Any:
     Raises
     ------
     InvalidArgument
-        If ``axes`` does not name each axis once.
+        If ``axes`` does not contain each axis once.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def _sparse(given: Any, who: str) -> Any:
 
 
 def _axis(who: str, axis: Any, count: int) -> int:
-    """Return an axis counted from the first, or raise InvalidArgument."""
+    """Return a nonnegative axis number, or raise InvalidArgument."""
     if not isinstance(axis, (int, np.integer)) or not -count <= axis < count:
         raise InvalidArgument(f"{who}: expected an axis from {-count} to {count - 1}, got {axis!r}")
     return int(axis) % count

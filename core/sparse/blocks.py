@@ -1,4 +1,4 @@
-"""Matrices of blocks: one kernel copies the rows of a block to their positions."""
+"""Block matrices: one kernel copies the rows of a block to their positions."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from ..formats.base import Matrix
 
 
-#: Matrices below one another, by their patterns.
+#: Key of the stacked pattern of matrices, by their patterns.
 _STACKED: Key[Repeated[Csr]] = Key("matrices below one another")
 
 
 class Block(NamedTuple):
-    """A matrix and the position of its first row and column in the whole."""
+    """A matrix, and the position of its first row and column in the block matrix."""
 
     csr: Csr
     row: int
@@ -46,18 +46,18 @@ def vstack(
     *,
     executor: Executor | str | None = None,
 ) -> Any:
-    """Return matrices below one another.
+    """Stack matrices vertically.
 
     Parameters
     ----------
     blocks : sequence of matrices of any library, or arrays
-        They have one number of columns.
+        The blocks, with equal numbers of columns.
     format : str, optional
         The format of the result; ``csr`` by default.
     dtype : dtype, optional
-        Of the entries; by default that in which all blocks fit.
+        Dtype of the entries; by default the common dtype of all blocks.
     executor : Executor or str, optional
-        Where the result is; by default where the blocks are.
+        Executor of the result; by default the executor of the blocks.
 
     Returns
     -------
@@ -66,9 +66,9 @@ def vstack(
     Raises
     ------
     ShapeMismatch, ExecutorMismatch
-        If the blocks do not fit.
+        If the blocks do not fit together.
     InvalidArgument
-        If there are none.
+        If there are no blocks.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def vstack(
     blocks = list(blocks)
     if not blocks or any([block is None for block in blocks]):
         return _joined("vstack", [[block] for block in blocks], format, dtype, executor)
-    # The usual case by itself: it takes the host half the time of a grid of blocks.
+    # A fast path for the usual case: it takes the host half the time of a grid of blocks.
     matrices = as_matrices(blocks, "vstack", executor)
     width = _extent("vstack", "column", 0, matrices, 1)
     top = list(accumulate([matrix.shape[0] for matrix in matrices], initial=0))
@@ -96,7 +96,7 @@ def hstack(
     *,
     executor: Executor | str | None = None,
 ) -> Any:
-    """Return matrices next to one another, as :func:`vstack` does below one another.
+    """Stack matrices horizontally; see :func:`vstack`.
 
     Examples
     --------
@@ -116,12 +116,12 @@ def block_array(
     dtype: DTypeLike | None = None,
     executor: Executor | str | None = None,
 ) -> Any:
-    """Return the matrix of rows of blocks.
+    """Return the matrix that consists of rows of blocks.
 
     Parameters
     ----------
     blocks : sequence of sequences of matrices, arrays or None
-        None is a block of zeros, as large as the others in its row and column.
+        None means a block of zeros, with the size of the other blocks in its row and column.
     format, dtype, executor
         As for :func:`vstack`.
 
@@ -132,9 +132,9 @@ def block_array(
     Raises
     ------
     ShapeMismatch, ExecutorMismatch
-        If the blocks do not fit.
+        If the blocks do not fit together.
     InvalidArgument
-        If a row or a column has no block but None.
+        If a row or column contains only None.
 
     Examples
     --------
@@ -154,12 +154,12 @@ def block_diag(
     *,
     executor: Executor | str | None = None,
 ) -> Any:
-    """Return the matrix with the given diagonal blocks; other entries are zero.
+    """Return the block diagonal matrix of the given blocks.
 
     Parameters
     ----------
     mats : sequence of matrices of any library, arrays or numbers
-        A vector is a row.
+        The diagonal blocks; a vector is a block of one row.
     format, dtype, executor
         As for :func:`vstack`.
 
@@ -211,7 +211,7 @@ def _joined(
 
 
 def _extent(who: str, name: str, at: int, blocks: Sequence[Matrix | None], axis: int) -> int:
-    """Return the rows of a row of blocks, or the columns of a column of them."""
+    """Return the number of rows of a block row, or the number of columns of a block column."""
     found = {block.shape[axis] for block in blocks if block is not None}
     if not found:
         raise InvalidArgument(f"{who}: all blocks of {name} {at} are None: give one of them")
@@ -222,9 +222,9 @@ def _extent(who: str, name: str, at: int, blocks: Sequence[Matrix | None], axis:
 
 
 def assembled(shape: tuple[int, int], blocks: list[Block]) -> Csr:
-    """Return the matrix of blocks that do not overlap, in the order of columns within a row.
+    """Return the matrix of blocks that do not overlap, ordered by column within each row.
 
-    Rows stay sorted if the rows of the blocks are.
+    Its rows are sorted if the rows of the blocks are.
     """
     executor = blocks[0].csr.executor
     # Lists take the host less time than generators.
@@ -248,7 +248,7 @@ def assembled(shape: tuple[int, int], blocks: list[Block]) -> Csr:
 
 
 def _joint_dtype(matrices: list[Csr]) -> np.dtype[Any]:
-    """Return the dtype in which the entries of all matrices fit."""
+    """Return the common dtype of the entries of all matrices."""
     dtypes = {matrix.dtype for matrix in matrices}
     if len(dtypes) == 1:
         return dtypes.pop()
@@ -257,7 +257,7 @@ def _joint_dtype(matrices: list[Csr]) -> np.dtype[Any]:
 
 
 def _are_stacked(shape: tuple[int, int], blocks: list[Block]) -> bool:
-    """Return whether each block has whole rows, so that arrays follow one another."""
+    """Return whether all blocks span the whole width, so that their arrays are concatenated."""
     shapes = [block.csr.shape for block in blocks]
     width = shape[1]
     return sum([m for m, _ in shapes]) == shape[0] and all([n == width for _, n in shapes])
@@ -266,7 +266,7 @@ def _are_stacked(shape: tuple[int, int], blocks: list[Block]) -> bool:
 def _stacked(
     executor: Executor, shape: tuple[int, int], blocks: list[Block], dtype: np.dtype[Any]
 ) -> Csr:
-    """Return matrices below one another: arrays are copied whole, and pointers shifted."""
+    """Return vertically stacked matrices: arrays are copied whole, and pointers are shifted."""
     with executor.uncaptured():
         return _copied(executor, shape, blocks, dtype)
 
@@ -286,7 +286,7 @@ def _copied(
 
 
 def _stacked_pattern(shape: tuple[int, int], blocks: list[Block], first: list[int]) -> Csr:
-    """Return the pattern of matrices below one another, with no values."""
+    """Return the pattern of vertically stacked matrices, without values."""
     executor, index = blocks[0].csr.executor, blocks[0].csr.index_dtype
     indices = executor.allocate((first[-1],), index)
     indptr = executor.allocate((shape[0] + 1,), index)
@@ -323,5 +323,5 @@ def _put(
 
 
 def _rows_of(array: Array, block: Block) -> Array:
-    """Return the part of an array of rows that belongs to the rows of a block."""
+    """Return the part of a per-row array that belongs to the rows of a block."""
     return array[block.row : block.row + block.csr.shape[0]]

@@ -1,4 +1,4 @@
-"""Matrices of diagonals."""
+"""Matrices with given diagonals."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ def eye(
     Parameters
     ----------
     m, n : int
-        Rows and columns; as many columns as rows by default.
+        Rows and columns; by default the matrix is square.
     k : int
-        Which diagonal above the main one.
+        The diagonal with the ones; 0 is the main diagonal, 1 the one above it.
     dtype : dtype
-        Of the ones: a floating-point or complex dtype, int32, int64 or bool.
+        Dtype of the ones: a floating-point or complex dtype, int32, int64 or bool.
     format : str, optional
         The format of the result; ``csr`` by default.
     executor : Executor or str, optional
-        Where it is made; the default executor by default.
+        Executor of the matrix; the default executor by default.
 
     Returns
     -------
@@ -90,33 +90,33 @@ def diags(
     *,
     executor: Executor | str | None = None,
 ) -> Any:
-    """Return a matrix of diagonals.
+    """Return a matrix with given diagonals.
 
     Parameters
     ----------
     diagonals : sequence of arrays or numbers, or one array
-        The diagonals, each at least as long as it fits, the rest is left out; a number, or an array
-        of one element, stands for a whole diagonal.
+        The diagonals. An array must have at least the length of the diagonal; excess elements are
+        ignored. A number, or an array with one element, fills a whole diagonal.
     offsets : sequence of int, or int
-        Which diagonals: 0 is the main one, 1 the one above it.
+        Positions of the diagonals: 0 is the main diagonal, 1 the one above it.
     shape : tuple of int, optional
-        Rows and columns; by default a square matrix into which the first diagonal fits.
+        Rows and columns; by default a square matrix with the length of the first diagonal.
     format : str, optional
         The format of the result; ``csr`` by default.
     dtype : dtype, optional
-        Of the entries; by default that of the diagonals.
+        Dtype of the entries; by default the dtype of the diagonals.
     executor : Executor or str, optional
-        Where it is made; where the diagonals are by default.
+        Executor of the matrix; by default the executor of the diagonals.
 
     Returns
     -------
     Matrix
-        With an entry at every position of the diagonals, zeros included.
+        A matrix with an entry at every position of the diagonals, including zeros.
 
     Raises
     ------
     InvalidMatrix
-        If a diagonal is too short, does not touch the matrix, or is given twice.
+        If a diagonal is too short, lies outside of the matrix, or is given twice.
 
     Examples
     --------
@@ -145,12 +145,12 @@ def diags(
 
 
 def _listed(diagonals: Any, offsets: Any) -> tuple[list[Any], list[int]]:
-    """Return diagonals and their offsets as lists of one length.
+    """Return diagonals and their offsets as lists of equal length.
 
     Raises
     ------
     InvalidMatrix
-        If there are fewer of one of them, none, or two of one offset.
+        If the numbers of diagonals and offsets differ or are 0, or if an offset occurs twice.
     """
     if np.ndim(offsets) == 0:
         one = getattr(diagonals, "ndim", None)
@@ -184,10 +184,10 @@ def _of_diagonals(
     at: list[int],
     dtype: np.dtype[Any],
 ) -> Csr:
-    """Return the matrix of diagonals.
+    """Return the matrix with given diagonals.
 
-    All diagonals cross the rows in the middle: these rows are a dense array, written a diagonal
-    at a time. The rows above and below are made by :func:`_rows_of_some`.
+    In the middle rows, which all diagonals cross, the entries form a dense array that is written
+    one diagonal at a time. :func:`_rows_of_some` makes the rows above and below.
     """
     xp, (m, n) = where.xp, shape
     order = sorted(range(len(at)), key=lambda i: at[i])
@@ -228,7 +228,7 @@ def _of_diagonals(
 
 
 class _Crossing(NamedTuple):
-    """A diagonal, and the rows that it crosses: from ``begin`` to before ``end``."""
+    """A diagonal, and the rows that it crosses: from ``begin`` to ``end - 1``."""
 
     values: Array
     offset: int
@@ -236,17 +236,17 @@ class _Crossing(NamedTuple):
     end: int
 
     def values_of(self, begin: int, end: int) -> Array:
-        """Return the values in some rows that it crosses."""
+        """Return the values in some of the rows that it crosses."""
         return self.values[begin - self.begin : end - self.begin] if self.is_long else self.values
 
     @property
     def is_long(self) -> bool:
-        """Whether each row has a value of its own."""
+        """Whether each row has its own value."""
         return int(self.values.size) == self.end - self.begin
 
 
 class _Rows(NamedTuple):
-    """Entries of adjacent rows, and where each row begins among them."""
+    """Entries of adjacent rows, and the start of each row among them."""
 
     data: Array
     columns: Array
@@ -254,7 +254,7 @@ class _Rows(NamedTuple):
 
 
 def _rows_of_some(where: Executor, crossing: list[_Crossing], begin: int, end: int) -> _Rows:
-    """Return rows that some of the diagonals cross; these are columns of a dense array before."""
+    """Return rows that only some diagonals cross; their entries were in a dense array."""
     xp, rows, width = where.xp, end - begin, len(crossing)
     grid = xp.zeros((rows, width), crossing[0].values.dtype)
     inside = xp.zeros((rows, width), np.bool_)

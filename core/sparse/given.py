@@ -1,4 +1,4 @@
-"""Arguments and results: matrices of any library, a format, a dtype, an executor."""
+"""Arguments and results of constructors: matrices of any library, format, dtype, executor."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def as_matrix(
     executor: Executor | str | None = None,
     dtype: np.dtype[Any] | None = None,
 ) -> Matrix:
-    """Return a matrix of any library, or an array of two dimensions, as a matrix of ours.
+    """Return any library's matrix, or a two-dimensional array, as a wollemi matrix.
 
-    An expression of identities and the like computes in ``dtype``, if one is given.
+    An expression of identities and permutations computes in ``dtype`` if it is given.
 
     Raises
     ------
     InvalidArgument
-        If it is neither, or an operator without entries.
+        If the argument is neither, or is an operator without entries.
     """
     if isinstance(given, Assembled):
         given = (given if dtype is None else given.astype(dtype)).tocsr()
@@ -60,7 +60,7 @@ def as_matrix(
 
 
 def _two_dimensional(given: Any) -> Any:
-    """Return an array as one of two dimensions: numbers and vectors are a row."""
+    """Return an array with two dimensions: numbers and vectors become a row."""
     array = given if hasattr(given, "ndim") else np.asarray(given)
     if array.ndim > 2:
         raise InvalidMatrix(f"expected a matrix, got an array of shape {tuple(array.shape)}")
@@ -68,9 +68,10 @@ def _two_dimensional(given: Any) -> Any:
 
 
 def as_matrices(given: Any, who: str, executor: Executor | str | None = None) -> list[Matrix]:
-    """Return several matrices on the executor where they meet, or on the one that is asked for.
+    """Return several matrices on their common executor, or on the requested one.
 
-    The factors of an expression of identities are not rounded before they meet the other matrices.
+    The factors of expressions of identities are not rounded before they are combined with the other
+    matrices.
     """
     given = [one if isinstance(one, Assembled) else as_matrix(one, who, executor) for one in given]
     if any(isinstance(one, Assembled) for one in given):
@@ -81,7 +82,7 @@ def as_matrices(given: Any, who: str, executor: Executor | str | None = None) ->
 
 
 def finished(made: Csr, format: str | None, dtype: DTypeLike | None = None, *made_of: LinOp) -> Any:
-    """Return a result in the format (Csr by default) and the dtype that are asked for."""
+    """Return a result in the requested format (Csr by default) and dtype."""
     if made_of:
         made = made._following(*made_of)
     if dtype is not None:
@@ -93,6 +94,6 @@ def finished(made: Csr, format: str | None, dtype: DTypeLike | None = None, *mad
 
 
 def without_home(made: Any, executor: Executor | str | None) -> Any:
-    """Return a matrix that was made of numbers; without ``executor=`` it has no home."""
+    """Return a matrix made of numbers; without ``executor=`` it has no fixed executor."""
     made.__dict__["_follows"] = executor is None
     return made

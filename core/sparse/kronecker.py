@@ -21,7 +21,7 @@ from .given import as_matrices, finished
 if TYPE_CHECKING:
     from ..executor import Array, Executor
 
-#: Where rows of a product with another pattern begin.
+#: Key of the row pointers of the product with another pattern.
 _POINTERS: Key[Repeated[Array]] = Key("pointers of a Kronecker product")
 
 
@@ -33,16 +33,16 @@ def kron(
     Parameters
     ----------
     A, B : matrices of any library, or arrays of two dimensions
-        Of shapes (m, n) and (p, q).
+        Matrices of shapes (m, n) and (p, q).
     format : str, optional
         The format of the result; ``csr`` by default.
     executor : Executor or str, optional
-        Where the result is; by default where the operands are.
+        Executor of the result; by default the executor of the operands.
 
     Returns
     -------
     Matrix, shape (m p, n q)
-        Entries of one position of an operand are not added up before.
+        The product; duplicates in operands are not summed first.
 
     Raises
     ------
@@ -74,7 +74,7 @@ def kronsum(
     Parameters
     ----------
     A, B : matrices of any library, or arrays of two dimensions
-        Square, of m and n rows.
+        Square matrices with m and n rows.
     format, executor
         As for :func:`kron`.
 
@@ -110,7 +110,7 @@ def _both(a: Csr, b: Csr, dtype: np.dtype[Any]) -> tuple[Csr, Csr]:
 
 
 def _product(a: Csr, b: Csr) -> Csr:
-    """Return the product of two matrices of one dtype that kernels compute in."""
+    """Return the product of matrices with the same dtype, in which kernels compute."""
     with a.executor.uncaptured():
         return _filled(a, b)
 
@@ -130,14 +130,14 @@ def _filled(a: Csr, b: Csr) -> Csr:
 
 
 def _pointers(a: Csr, b: Csr) -> Array:
-    """Return where the rows of the product begin."""
+    """Return the row pointers of the product."""
     indptr = a.executor.allocate((a.shape[0] * b.shape[0] + 1,), a.index_dtype)
     a.executor.run(rows.kron_pointers, a.indptr, b.indptr, b.shape[0], indptr)
     return indptr
 
 
 def _exact_product(a: Csr, b: Csr) -> Csr:
-    """Return the product of integers or booleans: the kernel moves the positions of both."""
+    """Return the exact product: the kernel moves the positions of the entries of both."""
     positions, ones = zip(*(_carriers(csr) for csr in (a, b)), strict=True)
     made = _product(positions[0], ones[1])
     of_b = _product(ones[0], positions[1]).data
@@ -147,7 +147,7 @@ def _exact_product(a: Csr, b: Csr) -> Csr:
 
 
 def _carriers(csr: Csr) -> tuple[Csr, Csr]:
-    """Return a matrix with the numbers of its entries from 1 on as values, and one of ones."""
+    """Return a matrix with its entry numbers, from 1, as values, and a matrix of ones."""
     xp = csr.executor.xp
     numbers = xp.arange(1, csr.nnz + 1, dtype=np.float64)
     return csr._with_data(numbers), csr._with_data(xp.ones(csr.nnz, np.float64))

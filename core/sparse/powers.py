@@ -16,9 +16,9 @@ def matrix_power(A: Any, power: int) -> Any:
     Parameters
     ----------
     A : Matrix, or a sparse matrix of another library, shape (n, n)
-        Its products stay sparse where the pattern allows it.
+        The matrix; its powers are sparse if the pattern allows it.
     power : int
-        Not negative; 0 gives the identity.
+        Nonnegative exponent; 0 gives the identity.
 
     Returns
     -------
@@ -28,7 +28,7 @@ def matrix_power(A: Any, power: int) -> Any:
     Raises
     ------
     InvalidArgument
-        If ``power`` is negative or no integer.
+        If ``power`` is negative or not an integer.
     UnsupportedOperand
         If ``A`` is not square.
 

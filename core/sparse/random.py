@@ -1,4 +1,4 @@
-"""Random matrices, drawn where they are."""
+"""Random matrices, generated on their executor."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
     from ..executor import Array, Executor
 
-#: Positions for each entry up to which all positions get a random key, and the smallest count.
+#: If there are at most this number of positions per entry, all positions get a random key, and the
+#: positions with the smallest keys are chosen.
 _KEYS = 4
 
 
@@ -43,19 +44,19 @@ def random(
     m, n : int
         Rows and columns.
     density : float
-        The share of positions with an entry, between 0 and 1.
+        The fraction of positions with an entry, between 0 and 1.
     format : str
         The format of the result.
     dtype : dtype, optional
-        Of the entries; float64 by default.
+        Dtype of the entries; float64 by default.
     rng : int, numpy.random.Generator or generator of the executor, optional
-        The seed, or where numbers come from. On a device a generator of NumPy gives the seed.
-        Other executors draw other numbers for one seed.
+        The seed, or the generator of the random numbers. On a device, a NumPy generator provides
+        the seed. Different executors generate different numbers from the same seed.
     data_rvs : callable, optional
-        Returns as many values as it is told; by default they are uniform: from 0 to 1, integers
-        over the range of their dtype.
+        Returns the requested number of values. By default values are uniform: from 0 to 1, or
+        integers over the range of their dtype.
     executor : Executor or str, optional
-        Where the matrix is drawn; the default executor by default.
+        Executor of the matrix; the default executor by default.
 
     Returns
     -------
@@ -64,7 +65,7 @@ def random(
     Raises
     ------
     InvalidArgument
-        If the density is outside of 0 to 1.
+        If the density is not between 0 and 1.
 
     Examples
     --------
@@ -99,7 +100,7 @@ def random(
 
 
 def _generator(where: Executor, rng: Any) -> Any:
-    """Return a generator of the executor's numbers."""
+    """Return a random generator of the executor."""
     own = getattr(where.xp.random, "Generator", None)
     if own is not None and isinstance(rng, own):
         return rng
@@ -115,13 +116,13 @@ def _generator(where: Executor, rng: Any) -> Any:
 
 
 def _drawn(where: Executor, generator: Any, count: int) -> Array:
-    """Return numbers of the executor from 0 to 1."""
+    """Return uniform random numbers between 0 and 1 on the executor."""
     numbers = generator.random(count)
     return numbers if where.owns(numbers) else where.from_host(numbers)
 
 
 def _distinct(where: Executor, generator: Any, positions: int, count: int) -> Array:
-    """Return ``count`` of the numbers below ``positions``, each set of them equally likely."""
+    """Return ``count`` distinct numbers below ``positions``; all sets are equally likely."""
     xp = where.xp
     if positions <= _KEYS * count or count == 0:
         keys = _drawn(where, generator, positions)

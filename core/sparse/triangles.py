@@ -1,4 +1,4 @@
-"""Triangles of matrices, and their entries as lists."""
+"""Triangles of matrices, and lists of their nonzero entries."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def tril(
     Parameters
     ----------
     A : matrix of any library, or array of two dimensions
-        Where the entries come from.
+        The matrix.
     k : int
-        The last diagonal that is taken.
+        The last diagonal of the result; 0 is the main diagonal, 1 the one above it.
     format : str, optional
         The format of the result; ``csr`` by default.
     executor : Executor or str, optional
-        Where the result is; where ``A`` is by default.
+        Executor of the result; by default the executor of ``A``.
 
     Returns
     -------
@@ -47,7 +47,7 @@ def tril(
 def triu(
     A: Any, k: int = 0, format: str | None = None, *, executor: Executor | str | None = None
 ) -> Any:
-    """Return the entries on and above the ``k``-th diagonal, as :func:`tril` does below.
+    """Return the entries on and above the ``k``-th diagonal; see :func:`tril`.
 
     Examples
     --------
@@ -61,19 +61,19 @@ def triu(
 
 
 def find(A: Any, *, executor: Executor | str | None = None) -> tuple[Array, Array, Array]:
-    """Return the rows, the columns and the values of the entries that are not zero.
+    """Return the rows, columns and values of the nonzero entries.
 
     Parameters
     ----------
     A : matrix of any library, or array of two dimensions
-        Entries of one position are added up before.
+        The matrix; duplicates are summed first.
     executor : Executor or str, optional
-        Where the arrays are; where ``A`` is by default.
+        Executor of the arrays; by default the executor of ``A``.
 
     Returns
     -------
     tuple of native arrays, shape (nnz,)
-        Row by row, columns rising.
+        The arrays, row by row with ascending columns.
 
     Examples
     --------
