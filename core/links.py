@@ -87,6 +87,14 @@ class Links(ABC):
     block: int = 0
     graph_runs: bool = False
 
+    @property
+    def resets(self) -> int:
+        """The number of times that members had lost step with each other.
+
+        Their programs from before may differ: a member may have failed before it had built its own.
+        """
+        return 0
+
     def records(self, function: Any) -> bool:
         """Return whether a function is a method of these links that records native steps."""
         return False
@@ -242,6 +250,11 @@ def makes_totals(links: Links | None, operation: Operation) -> bool:
     if links is None or links.alone:
         return False
     return operation.adds_up or bool(operation.totals)
+
+
+def resets_of(executor: Executor) -> int:
+    """Return the number of times that the members of an executor's group had lost step."""
+    return 0 if executor.links is None else executor.links.resets
 
 
 def works_alone(executor: Executor) -> bool:

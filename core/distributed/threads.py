@@ -155,6 +155,11 @@ class ThreadLinks(HostLinks):
         self.stage = stage
         self.turn = 0
 
+    @property
+    def resets(self) -> int:
+        """The number of times that members had lost step with each other."""
+        return self.stage.resets
+
     def begin_program(self) -> None:
         """Forget unfinished exchanges: the next program begins in step with the other members."""
         self.turn = 0

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...core.links import works_alone
 from ...core.result import Result
 from ...core.status import READ, Stop
 from .scaling import LEAST_NORM, SAFE_NORMS
@@ -62,7 +63,8 @@ def may_go_straight(solve: Solve) -> bool:
         and work.entering.resident
         # The first solve in a workspace prepares the one-time data of operators.
         and work.applied
-        and not solve.executor.observed
+        # Members of a group take the same path, even if one rank alone has a profiler.
+        and not (solve.executor.observed and works_alone(solve.executor))
     )
 
 

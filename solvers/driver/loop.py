@@ -63,9 +63,13 @@ _ASKED = frozenset(map(int, ASKED))
 def _agreement(solver: KrylovSolver, watchers: SolveWatchers) -> tuple[str, ...]:
     """Return the settings on which all members of a group must agree, since they share sums."""
     called = (watchers.callback is not None, watchers.norm_callback is not None)
+    links = solver.executor.links
+    # Kernels of a loop and single operations meet the other members by different messages.
+    profiled = links is not None and links.fuses and solver.executor.observed
     return (
         type(solver).__name__, repr(solver.stop), f"cycle {solver.cycle}", str(solver.dtype),
         f"watched every {watchers.periods(True)}", f"callbacks {called}",
+        f"profiled {profiled}",
     )  # fmt: skip
 
 

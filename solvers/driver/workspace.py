@@ -10,6 +10,7 @@ import numpy as np
 from ...core.dtypes import real_dtype
 from ...core.formats import Matrix
 from ...core.iteration import Cycles, Iteration, Replay
+from ...core.links import resets_of
 from ...core.linop import LinOp
 from ...core.operations import status as status_steps
 from ...core.operations import vector as vector_operations
@@ -55,6 +56,10 @@ class Workspace:
     rebuilds : int
         The number of times that the solver's operators had been rebuilt when this workspace was
         created. After another rebuild, its programs are out of date.
+    resets : int
+        The number of times that the members of a group had lost step with each other when this
+        workspace was created. One of them may have failed before it had built its programs, so that
+        all build them again.
     scales : Scales
         The factors of ``A`` and ``M``.
     residual : ResidualOfWorkspace
@@ -89,6 +94,7 @@ class Workspace:
     leaving: Replay
     cycles: Cycles
     rebuilds: int
+    resets: int
     #: Whether ``M`` or its transpose is a copy of the solver's operator, and the number of updates
     #: at the time of the copy.
     holds_copies: bool
@@ -106,6 +112,7 @@ class Workspace:
         self.n, self.k, self.room = A.local_rows, columns, A.room
         self.dtype = A.dtype
         self.measured: int | None = None
+        self.resets = resets_of(A.executor)
         self.residual = ResidualOfWorkspace(self.A, A.local_rows, A.local_columns, columns)
         self.status = Status(self.executor, columns, A.dtype)
         self.outdated: list[Any] = []

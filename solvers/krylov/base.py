@@ -18,6 +18,7 @@ from ...core.executor import brought_together, same_executor
 from ...core.formats.stored import lowered
 from ...core.hooks import is_of_wollemi
 from ...core.iteration import Cycles, Iteration, Replay
+from ...core.links import resets_of
 from ...core.linop import LinOp
 from ...core.loggers import Logger, checked_loggers
 from ...core.operations import vector
@@ -504,6 +505,8 @@ class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
             except IndexError:
                 break
             if work.outdated or work.rebuilds != self._rebuilds_of_operators():
+                continue
+            if work.resets != resets_of(self.executor):
                 continue
             if work.follows(self.M) and work.scales == self._scales_in(dtype):
                 return work

@@ -16,6 +16,7 @@ from ...core.executor import brought_together, same_executor
 from ...core.formats import Diagonal, Matrix
 from ...core.formats.norms import norm
 from ...core.iteration import Iteration, Replay
+from ...core.links import resets_of
 from ...core.linop import LinOp
 from ...core.loggers import Logger, checked_loggers
 from ...core.operations import vector
@@ -292,7 +293,7 @@ class LeastSquaresSolver(LinOp, metaclass=Configurable):
                 work = free.pop()  # atomic: several threads may call this
             except IndexError:
                 break
-            if not work.outdated:
+            if not work.outdated and work.resets == resets_of(self.executor):
                 return work
         return self._new_workspace(dtype, columns)
 

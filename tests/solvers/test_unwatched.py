@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ from wollemi.backends.reference.executor import ReferenceExecutor
 from wollemi.core.loggers import Logger
 from wollemi.core.status import Stop
 from wollemi.core.stopping import Iterations, RelativeResidual, Time
+from wollemi.solvers.driver.loop import _agreement
+from wollemi.solvers.driver.watching import SolveWatchers
 
 
 class Unwatched(ReferenceExecutor):
@@ -120,6 +123,58 @@ def test_members_of_a_group_run_cycles_by_themselves(end, rng):
         assert_the_same(result, expected.solve(b))
         assert result.stops == [verdict]
     assert all((sum(m.batches) > 4) == (end != "in the first cycle") for m in members)
+
+
+class Profiled(ReferenceExecutor):
+    """A rank that has a profiler, which the others have not."""
+
+    @property
+    def observed(self) -> bool:
+        return True
+
+
+def test_members_of_which_one_has_a_profiler_take_the_same_way(rng):
+    S, b = laplacian(30), rng.standard_normal(30)
+    cg, expected = (
+        wl.solvers.Cg(wl.distribute(S, members), rtol=1e-8)
+        for members in ([Profiled(), ReferenceExecutor()], ["reference", "reference"])
+    )
+    for factor in (1.0, 1.0, 1e-150):  # the last one needs a closer look
+        assert_the_same(cg.solve(factor * b), expected.solve(factor * b))
+
+
+@pytest.mark.parametrize("fuses", [False, True])
+def test_members_with_kernels_that_meet_agree_on_profilers(fuses):
+    """Kernels of a loop meet the other members at other places than single operations do."""
+    links = SimpleNamespace(fuses=fuses)
+    told = []
+    for observed in (False, True):
+        executor = SimpleNamespace(links=links, observed=observed)
+        solver: Any = SimpleNamespace(stop=None, cycle=None, dtype=None, executor=executor)
+        told.append(_agreement(solver, SolveWatchers(None, None, [])))
+    assert (told[0] != told[1]) == fuses
+
+
+def test_programs_are_made_anew_after_a_member_has_failed(rng):
+    """Of a solve that failed, some members may have prepared more than others."""
+    S, b = laplacian(30), rng.standard_normal(30)
+    A = wl.distribute(S, ["reference", "reference"])
+    cg, expected = wl.solvers.Cg(A, rtol=1e-8), wl.solvers.Cg(A, rtol=1e-8).solve(b)
+    cg.solve(b)
+
+    def fails(member: Any) -> None:
+        if member.links.rank == 1:
+            ((work,),) = cg.members[1]._workspaces.values()
+            work.applied = False
+            raise MemoryError("on purpose")
+        member.links.all(None)
+
+    with pytest.raises(MemoryError):
+        A.group.run(fails)
+    for factor in (1.0, 1e-150):
+        found = cg.solve(factor * b)
+        assert found.converged
+        np.testing.assert_allclose(found.x, factor * expected.x, rtol=1e-6)
 
 
 class Silent(Logger):

@@ -213,6 +213,8 @@ class CudaTransfer(Transfer):
 
     def _brought(self, spans: Sequence[CopiedSpan]) -> HostArray:
         executor, nbytes = self.executor, spans[-1].end
+        if executor.links is not None and executor.links.graph_runs:
+            executor.links.await_graph()
         cuda = executor.xp.cuda
         memory = (
             executor.staging.bytes(executor.xp, nbytes)

@@ -349,9 +349,20 @@ class CudaExecutor(GpuExecutor):
 
     def _play(self, replay: Replay) -> None:
         if replay.program is True:
-            replay.program = Played(self, replay)
+            replay.program = self._built_by_all(Played(self, replay))
         replay.program.run()
         self._graph_was_launched()
+
+    def _built_by_all(self, program: R) -> R:
+        """Return a program of this member once all members of the group have built theirs.
+
+        CUDA may wait for a device while a graph is built, and the device must not wait meanwhile
+        for a kernel that another member launches after it has built its own graph. If a member
+        fails, no member keeps its program.
+        """
+        if self.links is not None and not self.links.alone:
+            self.links.all(None)
+        return program
 
     def _graph_was_launched(self) -> None:
         if self.links is not None:
@@ -369,13 +380,12 @@ class CudaExecutor(GpuExecutor):
             if cycles.program is None:
                 from ..loop.loop import Restarts
 
-                cycles.program = Restarts(self, cycles)
-                if links is not None:
-                    links.all(None)  # no member launches while another one builds its graph
+                cycles.program = self._built_by_all(Restarts(self, cycles))
             if links is None:
                 cycles.program.run(limit)
                 return True
         running, at_once = cycles.iteration.status.running, max(BETWEEN_CHECKS // cycles.length, 1)
+        links.await_graph()
         before = self.to_host(running)[0]
         while limit > 0:
             with self._here("a solver's cycles"):
@@ -460,4 +470,4 @@ class CudaExecutor(GpuExecutor):
         """Return one persistent kernel, or a graph with a condition that the device sets."""
         from ..loop.loop import make_program
 
-        return make_program(self, self.record(iteration.body), iteration.status)
+        return self._built_by_all(make_program(self, self.record(iteration.body), iteration.status))

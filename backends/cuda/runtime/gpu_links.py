@@ -61,6 +61,14 @@ class DeviceLinks(Links):
         if not self.capturing:
             (stream or self.gpu.xp.cuda.get_current_stream()).synchronize()
 
+    def await_graph(self) -> None:
+        """Wait for a graph that waits for other members, with no lock of CUDA's held.
+
+        A copy to memory of the host that is not pinned may hold one while it waits.
+        """
+        self.complete()
+        self.graph_runs = False
+
 
 class GpuLinks(DeviceLinks, ThreadLinks):
     """The links of a member that is a thread with its own GPU.

@@ -270,10 +270,6 @@ class RankNcclLinks(Transport, RankTransport):
         if self.host.heard:
             self.host.give_up()
 
-    def await_graph(self) -> None:
-        """Wait for a graph that waits for other ranks."""
-        self.complete()
-
     def is_lost(self) -> bool:
         """Return whether another rank has failed."""
         return self.host.listen()

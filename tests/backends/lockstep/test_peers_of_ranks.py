@@ -27,6 +27,7 @@ from wollemi.backends.cuda.peers.mapped import MappedMemory
 from wollemi.backends.cuda.runtime.nccl import RankNcclLinks
 from wollemi.core.distributed.halo import Halo
 from wollemi.core.errors import MemberFailed
+from wollemi.core.operation import Shrunk
 
 from ..needs import tool
 from .build import compiler
@@ -117,7 +118,12 @@ class Gpu:
         pass
 
     def launch(self, function: Any, blocks: int, arguments: Any, block: int) -> None:
-        given = [ctypes.c_int64(int(argument)) for argument in arguments]
+        given = [
+            ctypes.c_double(a) if isinstance(a, np.float64) else ctypes.c_int64(int(a))
+            for a in arguments
+        ]
+        if self.running.is_alive():
+            self.running.join()  # kernels of a stream follow each other
         self.running = threading.Thread(
             target=flat_library().run, args=(function, blocks, *given), daemon=True
         )
@@ -262,6 +268,70 @@ def test_ranks_of_a_host_store_into_each_others_memory(tmp_path: Path) -> None:
             sent = np.array(other[2][turn][2])
             np.testing.assert_array_equal(ghosts, sent[[2, 0, 1]])
             np.testing.assert_array_equal(np.float32(numbers), np.float32([turn + 1.1, 7.0]))
+
+
+SUMS = SimpleNamespace(
+    parameters=[SimpleNamespace(name=n) for n in ("h", "before", "after", "status")],
+    totals={"h": "sum", "before": "norm"},
+    changed=None,
+)
+SOME_SUMS = SimpleNamespace(
+    parameters=SUMS.parameters, totals={"h": "sum"}, changed=Shrunk("after", "before", 0.1)
+)
+
+
+def numbers_of(rank: int, turn: int, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    return np.random.default_rng([rank, turn]).standard_normal(shape)
+
+
+def many_messages(nccl: RankNcclLinks, memory: MappedMemory) -> Any:
+    """Send messages of all kinds and sizes in a random order; a rank is late now and then."""
+    links: Any = ranks.joined_by_memory(nccl, memory)
+    gpu, rank = links.gpu, links.rank
+    executor: Any = SimpleNamespace(kernels=SimpleNamespace(find=lambda _: lambda *given: None))
+    rows, none = np.array([2, 0, 1]), np.zeros(0, np.int64)
+    halo = Halo(gpu, [none, rows] if rank == 0 else [rows, none], [3 * rank, 3 - 3 * rank], 3)
+    pushed = [(gpu.zeros((3, 2), np.float64), gpu.zeros((3, 2), np.float64)) for _ in range(2)]
+    pushes = [links.pusher(halo, x, ghosts) for x, ghosts in pushed]
+    h, before, after = (gpu.zeros(shape, np.float64) for shape in ((2, 2), (2,), (2,)))
+    long, status = gpu.zeros((3,), np.float64), SimpleNamespace(stop=gpu.zeros((2,), np.uint8))
+    order, late = np.random.default_rng(7), np.random.default_rng(rank)
+    for turn in range(16):
+        if late.random() < 0.2:
+            time.sleep(2e-3 * late.random())
+        kind = order.integers(5)
+        if kind == 0:
+            count = int(order.integers(1, 4))
+            long[:count] = numbers_of(rank, turn, (count,))
+            links.sum(long[:count])
+            same = long[:count] == sum(numbers_of(r, turn, (count,)) for r in range(2))
+        elif kind < 3:
+            x, ghosts = pushed[kind - 1]
+            x[...] = numbers_of(rank, turn, (3, 2))
+            pushes[kind - 1](ghosts)
+            same = ghosts == numbers_of(1 - rank, turn, (3, 2))[rows]
+        else:
+            h[...], before[...] = (
+                numbers_of(rank, turn, (2, 2)),
+                numbers_of(rank, turn + 1000, (2,)),
+            )
+            some = kind == 4
+            if some:
+                before[...] = 1
+                after[...] = np.where(order.random(2) < 0.4, 0.05, 0.5)
+            links._run_with_totals(
+                executor, SOME_SUMS if some else SUMS, (h, before, after, status)
+            )
+            totals = sum(numbers_of(r, turn, (2, 2)) for r in range(2))
+            own = numbers_of(rank, turn, (2, 2))
+            same = h == (np.where(after < 0.1, totals, own) if some else totals)
+        if not np.all(same):
+            return turn, int(kind)
+    return "right"
+
+
+def test_messages_of_all_kinds_follow_each_other(tmp_path: Path) -> None:
+    assert of_two_processes(many_messages, tmp_path) == ["right"] * 2
 
 
 def without_handles(nccl: RankNcclLinks, memory: MappedMemory) -> Any:

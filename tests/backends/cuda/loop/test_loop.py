@@ -17,7 +17,9 @@ from wollemi.backends.cuda.runtime import executor as of_cuda
 from wollemi.backends.cuda.runtime import graphs
 from wollemi.backends.gpu import tape
 from wollemi.backends.gpu.spmv import packed
+from wollemi.core.distributed.threads import Deserted
 from wollemi.core.errors import CaptureRefused, DeviceError
+from wollemi.core.iteration import Cycles, Iteration, Replay
 from wollemi.core.operations import matrix
 from wollemi.core.program import Call, Program
 from wollemi.core.step import Steps, dot
@@ -271,8 +273,59 @@ def test_a_group_looks_for_ctrl_c_between_cycles(stops_after):
     assert device.links.graph_runs
     ran = [21, 21] if stops_after else [21, 21, 8]  # 128 iterations between two looks
     assert [n for n in did if isinstance(n, int)] == ran
-    assert did.count("waited") == len(ran)
+    assert did.count("waited") == len(ran) + 1  # for the kernels before, too
     assert did.count("looked") == len(ran) - bool(stops_after)
+
+
+@pytest.mark.parametrize("other_fails", [False, True])
+def test_a_member_has_a_program_once_all_have(other_fails, monkeypatch):
+    """A member with a program that another one lacks would wait for it, which waits in turn."""
+    made = SimpleNamespace(run=lambda *limit: None)
+
+    def meet(thing):
+        if other_fails:
+            raise Deserted("on purpose")
+        return [thing, thing]
+
+    class Device(of_cuda.CudaExecutor):
+        observed = False
+        links: Any = SimpleNamespace(
+            alone=False, on_device=True, graph_runs=False, all=meet, await_graph=lambda: None,
+            check=lambda: None,
+        )  # fmt: skip
+
+        def __init__(self) -> None:
+            pass
+
+        def _here(self, work, nbytes=0):
+            return nullcontext()
+
+        def _guarded(self, work, nbytes, function, *operands):
+            return function(*operands)
+
+        def to_host(self, array):
+            return array
+
+        def record(self, body):
+            return None
+
+    device = Device()
+    replay, iteration = Replay(lambda: None, program=True), Iteration(lambda: None, Any)
+    iteration.status = SimpleNamespace(running=[1])
+    cycles = Cycles(replay, iteration, replay, 6)
+    monkeypatch.setattr(of_cuda, "Played", lambda *given: made)
+    monkeypatch.setattr(loop, "Restarts", lambda *given: made)
+    monkeypatch.setattr(loop, "make_program", lambda *given: made)
+    ways = [
+        lambda: device.play(replay),
+        lambda: device._drive(iteration, 4),
+        lambda: device.drive_cycles(cycles, 1),
+    ]
+    for way in ways:
+        with pytest.raises(Deserted) if other_fails else nullcontext():
+            way()
+    expected = [True, None, None] if other_fails else [made] * 3
+    assert [replay.program, iteration.program, cycles.program] == expected
 
 
 def test_memory_of_a_library_is_freed_after_the_capture_of_a_user(monkeypatch):
