@@ -140,7 +140,7 @@ def solve(
     itself with the same tolerance, ``M`` and ``maxiter`` is also solved here.
 
     Properties, arrays, recorded iterations and small factors, of up to 64 MiB or the size of the
-    matrix, are kept with a wollemi matrix for the next call. This call begins with the candidate
+    matrix, are kept with a wollemi matrix for the next call, which then starts with the candidate
     that solved the last system.
 
     Examples

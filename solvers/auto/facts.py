@@ -207,7 +207,7 @@ def _has_negative_rows(A: Csr) -> bool:
 
 
 def _balanced(A: Csr) -> int:
-    """Return how many rows nearly add up to zero."""
+    """Return the number of rows with a nearly zero sum."""
     counted = A.executor.zeros((1,), np.int64)
     A.executor.run(coarsen.balanced, *row_bounds(A), A.indices, A.data, *BALANCE, counted)
     return int(A.executor.to_host(counted)[0])

@@ -107,7 +107,7 @@ class Kept:
 
     @cached_property
     def twin(self) -> Matrix:
-        """The stand-in for the matrix, made when a solver first asks for it."""
+        """The representative of the matrix, created when a solver first needs it."""
         A = self._alive()
         assert A is not None, "the store is freed with its matrix"
         return A._twin()

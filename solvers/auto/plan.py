@@ -353,10 +353,10 @@ def _choices(
     asked_length: bool,
     bare: bool,
 ) -> list[Candidate]:
-    """Return the candidates with the whole budget each, all methods with the first ``M`` first.
+    """Return the candidates, each with the whole budget; all methods with the first ``M`` first.
 
-    A cycle length that a user asked for is that of every method which has cycles. ``bare`` says
-    that MINRES goes without ``M``.
+    A requested cycle length holds for every method with cycles. ``bare`` says that MINRES runs
+    without ``M``.
     """
 
     def made(name: str, M: Any, label: str) -> Candidate:
@@ -365,7 +365,7 @@ def _choices(
         options = dict(asked.options) | ({"restart": restart} if cyclic else {})
         if name == "minres" and bare:
             M, label = None, ""
-        # a user's class may have no preconditioner, and says so in its first solve
+        # a user's class may accept no preconditioner; its first solve then raises
         optional = M is not None and _is_auto(asked.M) and not is_own(kind)
         return Candidate(name, M, label, options, kind=asked.kind, optional=optional)
 

@@ -80,7 +80,7 @@ class Analysis:
         if A.row_statistics.empty:
             raise InvalidMatrix("Direct: the matrix has empty rows: it is singular")
         self._lock = Lock()
-        self._holder: object = None  # the key of the values that are factorized
+        self._holder: object = None  # the key of the owner of the factors
         self._factorized = False
         self._vectors: dict[int, tuple[int, int]] = {}
         self._owned: list[tuple[Any, ...]] = []

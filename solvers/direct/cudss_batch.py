@@ -54,7 +54,7 @@ class SystemsByCuDss:
         self._facts: _PatternFacts | None = None
 
     def solve(self, pattern: Csr, systems: FactoredSystems) -> bool:
-        """Solve systems; leave a system undecided if its residual is not that of a stable method.
+        """Solve systems; leave a system undecided if its residual exceeds a stable method's.
 
         Returns
         -------

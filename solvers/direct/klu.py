@@ -105,7 +105,7 @@ class KluFactors(EngineFactors):
         self.numeric = ctypes.c_void_p(found)
         finalize(self, _free, getattr(library, f"{self.prefix}free_numeric"), self.numeric, common)
         _check(common.status, analysis.n)
-        # klu_numeric begins with n, the number of blocks, and the entries of L and U
+        # klu_numeric starts with n, the number of blocks, and the entries of L and U
         counts = (ctypes.c_int * 4).from_address(found)
         self.nnz = int(counts[2] + counts[3])
         self.notes = [f"direct: klu found {counts[1]} diagonal blocks"]

@@ -111,7 +111,7 @@ class _Pattern:
         p[10] = p[12] = 0 if hermitian else 1  # scaling, matching
         p[17] = -1  # count the entries of the factors
         p[20] = 1  # pivots of Bunch and Kaufman
-        p[34] = 1  # indices begin at 0
+        p[34] = 1  # zero-based indices
         finalize(self, _release, self.type, self.n, self.handle, p.copy())
         self.nnz = int(self.call(_ANALYSE, 1, self.arrays(S))[17])
 

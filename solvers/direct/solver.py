@@ -403,7 +403,7 @@ class Direct(LinOp, metaclass=Configurable):
         return x, history, error
 
     def _size_of_step(self, step: Array, x: Array) -> float | None:
-        """Return the largest ratio of a step's norm to the solution's, over all columns."""
+        """Return the largest ratio of maximum norms of step and solution, over all columns."""
         sizes, of_x = (largest_values(self.executor, block) for block in (step, x))
         known = (of_x > 0) & np.isfinite(of_x) & np.isfinite(sizes)
         return float(np.max(sizes[known] / of_x[known])) if known.any() else None

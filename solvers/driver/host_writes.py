@@ -1,4 +1,4 @@
-"""Detect iterations of a user's class that use array functions, of which nothing is recorded."""
+"""Detect iterations of a user's class that use array functions, which cannot be recorded."""
 
 from __future__ import annotations
 

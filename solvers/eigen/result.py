@@ -119,7 +119,7 @@ class EigenResult:
 
     @property
     def reason(self) -> str:
-        """Why it ended, in a sentence; that of the first pair that did not converge."""
+        """The reason for the end, in a sentence: of the first pair that did not converge."""
         return first_reason("pair", self.stops)
 
     def __iter__(self) -> Iterator[Any]:
@@ -186,7 +186,7 @@ class SingularResult:
 
     @property
     def reason(self) -> str:
-        """Why it ended, in a sentence; that of the first triplet that did not converge."""
+        """The reason for the end, in a sentence: of the first triplet that did not converge."""
         return first_reason("triplet", self.stops)
 
     def __iter__(self) -> Iterator[Any]:

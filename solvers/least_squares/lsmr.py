@@ -37,7 +37,7 @@ def start(w: Any) -> None:
 
 
 def rotate(w: Any, squared: Any) -> None:
-    """Do steps 4 to 6 and the norms of section 5 with the new alpha, of which the square is given.
+    """Do steps 4 to 6 and the norms of section 5, given the square of the new alpha.
 
     Damping is in the operator, so that the first rotation of the paper is the identity.
     """

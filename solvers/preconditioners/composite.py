@@ -113,7 +113,8 @@ class Multiplicative(_Composite):
     Parameters
     ----------
     A : matrix, shape (n, n)
-        Any; left out where all steps are names or settings, or where a step was made of a matrix.
+        Any square matrix; optional if all steps are names or settings, or if a step was built from
+        a matrix.
     steps : list of str, Settings, Preconditioner or LinOp
         The steps in order. Names and settings are built from ``A``.
     symmetric : bool
@@ -226,7 +227,8 @@ class Additive(_Composite):
     Parameters
     ----------
     A : matrix, shape (n, n)
-        Any; left out where all steps are names or settings, or where a step was made of a matrix.
+        Any square matrix; optional if all steps are names or settings, or if a step was built from
+        a matrix.
     steps : list of str, Settings, Preconditioner or LinOp
         The summands.
 

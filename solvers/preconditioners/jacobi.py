@@ -137,7 +137,7 @@ def inverse_diagonal(A: Matrix, who: str) -> Diagonal:
     Raises
     ------
     InvalidMatrix
-        In the words of ``who`` asks, if a value has no inverse.
+        If a value has no inverse; ``who`` is the caller in the message.
     """
     return inverted(A, who, None)[0]
 
@@ -161,7 +161,7 @@ def inverted(A: Matrix, who: str, replacement: complex | None) -> tuple[Diagonal
     Raises
     ------
     InvalidMatrix
-        In the words of ``who`` asks, if a value has no inverse and there is no replacement.
+        If a value has no inverse and there is no replacement; ``who`` is the caller in the message.
     """
     executor, n = A.executor, A.local_rows
     replaced = executor.zeros((1,), np.int64)
@@ -173,7 +173,7 @@ def inverted(A: Matrix, who: str, replacement: complex | None) -> tuple[Diagonal
 
 
 def require_inverse(A: Matrix, who: str, d: Array, count: int) -> None:
-    """Raise InvalidMatrix, in the words of ``who`` asks, if values of a diagonal have no inverse.
+    """Raise InvalidMatrix, with ``who`` as the caller, if diagonal values have no inverse.
 
     Parameters
     ----------
