@@ -48,8 +48,8 @@ CLEARLY = 0.8
 #: multiple of the time of the structural analysis.
 TIMES_AT_ONCE = 4.0
 
-#: The same fraction for the factorization of a matrix that is not small, by the estimate for small
-#: ones.
+#: Skip the first candidate for a matrix that is not small if a factorization, by the estimate for
+#: small matrices, takes less than this fraction of its expected time.
 HOPELESS = 0.33
 
 #: The same fraction as CLEARLY for small matrices on a device, where calls take most of the time.
@@ -126,7 +126,7 @@ class Pool:
             self.first = replace(self.first, limit=self._limit(self.first))
 
     def _is_hopeless(self) -> bool:
-        """Return whether a factorization is clearly better than a first candidate without a clock.
+        """Return whether a factorization clearly beats a first candidate that no clock stops.
 
         The estimate is made for small matrices; for a larger matrix, the required advantage is
         larger.
