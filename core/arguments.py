@@ -140,7 +140,7 @@ class _Check:
             return
         if parameter.is_block:
             self._block(parameter, array)
-        elif not _is_contiguous(array):
+        elif not is_contiguous(array):
             raise InvalidCall(
                 self._say(parameter, "expected an array without gaps; pass executor.copy(array)")
             )
@@ -317,7 +317,8 @@ def _is_writeable(array: Any) -> bool:
     return not isinstance(array, np.ndarray) or array.flags.writeable
 
 
-def _is_contiguous(array: Any) -> bool:
+def is_contiguous(array: Any) -> bool:
+    """Return whether the entries of an array follow one another in memory, row by row."""
     stride = array.itemsize
     for extent, step in zip(reversed(array.shape), reversed(array.strides), strict=True):
         if extent != 1 and step != stride:

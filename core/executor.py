@@ -401,6 +401,15 @@ class Executor(SolvesSystems, OldTransfers, ABC):
         """
         return None
 
+    def _require_function(self, operator: LinearOperator) -> None:
+        """Raise unless recorded loops may call functions of this kind; the default takes all.
+
+        Raises
+        ------
+        InvalidArgument
+            If the loops of this executor cannot call a function of this kind.
+        """
+
     def takes_function(self, operator: LinearOperator) -> bool:
         """Return whether recorded loops can call an operator's function, made with ``capture``.
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 import numpy as np
 
 from . import compiled_function
+from .arguments import is_contiguous
 from .compiled_function import address_of, check_compiled, data_address
 from .conjugated import conjugate_of
 from .dtypes import asked_dtype, common_dtype, is_complex, value_dtype
@@ -46,11 +47,12 @@ class LinearOperator(LinOp):
     shape : tuple of int
         Rows and columns.
     matvec : callable
-        Maps a native vector of shape ``(n,)`` to one of shape ``(m,)``.
+        Maps a native, contiguous vector of shape ``(n,)`` to one of shape ``(m,)``. A function with
+        a required parameter ``out`` writes its result there, contiguous too.
     rmatvec : callable, optional
         ``matvec`` of the conjugate transpose; without it there is no ``H``.
     matmat, rmatmat : callable, optional
-        The same maps for blocks of shape ``(n, k)``; by default each column is mapped separately.
+        The same for blocks of shape ``(n, k)``, row by row in memory; by default column by column.
     dtype : dtype
         The dtype of the result; float64 by default.
     executor : Executor or str, optional
@@ -60,17 +62,17 @@ class LinearOperator(LinOp):
         Whether recorded loops of solvers call the function without Python. On ``cuda`` the kernels
         that a Python function launches on the current stream (by CuPy or PyTorch) become a part of
         the loop. The function first runs recorded and unrecorded, and both results must agree. A
-        function with a parameter ``out`` writes its result there. On ``omp`` ``matvec`` and
-        ``rmatvec`` must be compiled functions. Other executors call the function from the host.
+        parameter ``out`` may have a default then. On ``omp`` ``matvec`` and ``rmatvec`` must be
+        compiled functions. Other executors call the function from the host.
     data : array of NumPy or int, optional
         Last argument of compiled functions, passed by its address.
 
     Raises
     ------
     InvalidArgument
-        If ``matvec`` is not a function, or if a compiled function is known to have another
-        signature. When the operator is applied: if ``capture`` is requested and the function cannot
-        be recorded.
+        If ``matvec`` is not a function, if a compiled function is known to have another
+        signature, or if the loops of ``executor`` call no functions of this kind. When the operator
+        is applied: if ``capture`` is requested and the function cannot be recorded.
 
     Notes
     -----
@@ -107,14 +109,14 @@ class LinearOperator(LinOp):
         self.address = address_of(matvec)
         if self.address is None and not callable(matvec):
             raise InvalidArgument(f"matvec: expected a callable, got {type(matvec).__name__}")
-        self.capture = bool(capture) or self.address is not None
+        self._asked_capture = bool(capture)
+        self.capture = self._asked_capture or self.address is not None
         self.data, self.data_address = data, data_address(data)
         #: Memory pools of other libraries for the temporaries of recorded calls.
         self.pools: list[Any] = []
         #: Pairs of executor and dtype for which a recorded call has been verified against a plain
         #: call.
         self.recordable_on: set[tuple[str, str]] = set()
-        self._writes = self.capture and self.address is None and _takes_out(matvec)
         self.dtype = common_dtype(np.float64 if dtype is None else dtype)
         for name, function in (("matvec", matvec), ("rmatvec", rmatvec)):
             check_compiled(function, self.dtype, name)
@@ -122,6 +124,14 @@ class LinearOperator(LinOp):
         self._follows = executor is None
         self._matvec, self._rmatvec = matvec, rmatvec
         self._matmat, self._rmatmat = matmat, rmatmat
+        #: The functions that write their results into an argument ``out``.
+        self._write = {
+            name
+            for name, function in (("matvec", matvec), ("matmat", matmat))
+            if self.address is None and _takes_out(function, self.capture)
+        }
+        if self.capture and executor is not None:
+            self.executor._require_function(self)
 
     #: An operator with the same vectors, if a group shares that operator.
     _like: LinOp | None = None
@@ -150,36 +160,50 @@ class LinearOperator(LinOp):
     def call(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
         """Set ``y = alpha f(x) + beta y`` by a call from Python."""
         if self._matmat is not None and x.shape[1] != 1:
-            mapped = native(self.executor, self._matmat(x), "the result of matmat")
-            if tuple(mapped.shape) != tuple(y.shape):
+            mapped = self._mapped("matmat", self._matmat, x, y, alpha, beta)
+            if mapped is not None and tuple(mapped.shape) != tuple(y.shape):
                 raise ShapeMismatch(
                     f"matmat returned shape {tuple(mapped.shape)}, expected {tuple(y.shape)}"
                 )
             self._combine(mapped, y, alpha, beta)
             return
-        in_place = alpha == 1 and beta == 0
+        function = self._matvec if self.address is None else self._compiled
         for c in range(x.shape[1]):
-            if self._writes and in_place:
-                self._matvec(x[:, c], out=y[:, c])
-                continue
-            mapped = native(self.executor, self._image(x[:, c]), "the result of matvec")
-            if mapped.size != self.local_rows:
+            mapped = self._mapped("matvec", function, x[:, c], y[:, c], alpha, beta)
+            if mapped is not None and mapped.size != self.local_rows:
                 raise ShapeMismatch(
                     f"matvec returned shape {tuple(mapped.shape)}, expected ({self.local_rows},)"
                 )
-            self._combine(mapped.reshape(-1, 1), y[:, c : c + 1], alpha, beta)
+            self._combine(mapped, y[:, c : c + 1], alpha, beta)
 
-    def _image(self, x: Array) -> Any:
-        if self.address is not None:
-            host = np.asarray(self.executor.to_host(x), self.dtype)
-            return compiled_function.call(self.address, host, self.local_rows, self.data_address)
-        if self._writes:
-            made = self.executor.allocate((self.local_rows,), self.dtype)
-            self._matvec(x, out=made)
-            return made
-        return self._matvec(x)
+    def _mapped(
+        self, name: str, function: Any, x: Array, y: Array, alpha: complex, beta: complex
+    ) -> Array | None:
+        """Return the image of ``x``; None if the function has written the result into ``y``.
 
-    def _combine(self, mapped: Any, y: Array, alpha: complex, beta: complex) -> None:
+        The kernels of users read and write addresses: columns of blocks are copied for them.
+        """
+        x = x if is_contiguous(x) else self.executor.copy(x)
+        if name not in self._write:
+            return native(self.executor, function(x), f"the result of {name}")
+        in_place = alpha == 1 and beta == 0 and is_contiguous(y)
+        out = y if in_place else self.executor.allocate(tuple(y.shape), self.dtype)
+        returned = function(x, out=out)
+        if returned is not None and returned is not out:
+            return native(self.executor, returned, f"the result of {name}")
+        return None if in_place else out
+
+    def _compiled(self, x: Array) -> Array:
+        assert self.address is not None
+        host = np.asarray(self.executor.to_host(x), self.dtype)
+        return compiled_function.call(self.address, host, self.local_rows, self.data_address)
+
+    def _combine(self, mapped: Array | None, y: Array, alpha: complex, beta: complex) -> None:
+        """Set ``y = alpha mapped + beta y``; None: ``y`` has the result."""
+        if mapped is None:
+            return
+        if mapped.ndim != 2:
+            mapped = mapped.reshape(-1, 1)
         block = as_block(self.executor, mapped, self.local_rows, "the result of matvec")
         if is_complex(block.dtype) and not is_complex(self.dtype):
             raise InvalidArgument(
@@ -234,7 +258,7 @@ class LinearOperator(LinOp):
         follows: bool,
     ) -> LinearOperator:
         made = LinearOperator(
-            shape, *callables, dtype, executor, capture=self.capture, data=self.data
+            shape, *callables, dtype, executor, capture=self._asked_capture, data=self.data
         )
         made._follows, made._like = follows, self._like
         return made
@@ -256,12 +280,13 @@ class LinearOperator(LinOp):
         return made
 
 
-def _takes_out(function: Any) -> bool:
-    """Return whether a function has a parameter ``out`` for the output array."""
+def _takes_out(function: Any, optional: bool) -> bool:
+    """Return whether a function writes into a parameter ``out``, a required or any one."""
     try:
-        return "out" in inspect.signature(function).parameters
-    except (TypeError, ValueError):  # functions of compiled modules have no signature
+        out = inspect.signature(function).parameters.get("out")
+    except (TypeError, ValueError):  # None, or a function of a compiled module
         return False
+    return out is not None and (optional or out.default is out.empty)
 
 
 #: Modules that reshape the result of a user's method. An error raised there concerns the shape of

@@ -246,14 +246,18 @@ class OmpExecutor(Executor):
         else:
             called(function, (array,))
 
-    def takes_function(self, operator: LinearOperator) -> bool:
-        """Return whether compiled loops can call an operator's function, which must be compiled."""
+    def _require_function(self, operator: LinearOperator) -> None:
+        """Raise unless the function of an operator is compiled: loops call no others."""
         if operator.address is None:
             raise InvalidArgument(
                 f"capture=True: the compiled loops of {self.name} call compiled functions alone; "
                 "pass a Numba cfunc, a function of cffi or ctypes, or its address "
                 "(docs/own-operator.md), or leave capture away"
             )
+
+    def takes_function(self, operator: LinearOperator) -> bool:
+        """Return whether compiled loops call the function of an operator."""
+        self._require_function(operator)
         return operator.partition is None
 
     def play(self, replay: Replay) -> None:

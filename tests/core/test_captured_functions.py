@@ -173,24 +173,80 @@ def test_signatures_of_cffi_and_numba_are_read() -> None:
 
 
 def test_a_python_function_is_refused_where_loops_are_compiled() -> None:
-    A = wl.LinearOperator((3, 3), lambda x: 2 * x, capture=True, executor="omp")
-    for call in (lambda: A @ np.ones(3), lambda: wl.solvers.Cg(A).solve(np.ones(3))):
-        with pytest.raises(InvalidArgument, match="cfunc"):
-            call()
+    with pytest.raises(InvalidArgument, match="cfunc"):
+        wl.LinearOperator((3, 3), lambda x: 2 * x, capture=True, executor="omp")
     B = wl.LinearOperator((3, 3), lambda x: 2 * x, capture=True, executor="reference")
     np.testing.assert_array_equal(B @ np.ones(3), 2 * np.ones(3))
+    with wl.default_executor("omp"):
+        free = wl.LinearOperator((3, 3), lambda x: 2 * x, capture=True)  # follows its operands
+        for call in (lambda: free @ np.ones(3), lambda: wl.solvers.Cg(free).solve(np.ones(3))):
+            with pytest.raises(InvalidArgument, match="cfunc"):
+                call()
+    with pytest.raises(InvalidArgument, match="cfunc"):
+        free.to(wl.executor("omp:1"))
 
 
-def test_functions_with_out_write_there() -> None:
-    def twice(x: Any, out: Any) -> None:
-        np.multiply(x, 2, out=out)
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_a_transpose_in_python_of_a_compiled_function_is_called(
+    library: Any, executor: str
+) -> None:
+    A = wl.LinearOperator((N, N), library.of_float64, lambda x: stencil() @ x, executor=executor)
+    np.testing.assert_allclose(A.H @ np.ones(N), stencil() @ np.ones(N))
 
-    A = wl.LinearOperator((3, 3), twice, capture=True, executor="reference")
-    np.testing.assert_array_equal(A @ np.ones(3), 2 * np.ones(3))
-    np.testing.assert_array_equal(A @ np.ones((3, 2)), 2 * np.ones((3, 2)))
-    np.testing.assert_array_equal(
-        A.apply(np.ones(3), np.ones(3), alpha=3.0, beta=1.0), 7 * np.ones(3)
-    )
+
+def twice(x: Any, out: Any) -> None:
+    np.multiply(x, 2, out=out)
+
+
+class Twice:
+    """A function that looks at its operands, as a kernel that takes their addresses does."""
+
+    def __call__(self, x: Any, out: Any) -> None:
+        assert x.flags.c_contiguous
+        assert out.flags.c_contiguous
+        twice(x, out)
+
+
+@pytest.mark.parametrize("function", [twice, Twice()], ids=["function", "object"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_functions_with_out_write_there(executor: str, dtype: str, function: Any) -> None:
+    captures = (False,) if executor == "omp" else (False, True)
+    x, X = np.arange(3).astype(dtype), np.arange(6).astype(dtype).reshape(3, 2)
+    for capture in captures:
+        A = wl.LinearOperator(
+            (3, 3), function, function, dtype=dtype, executor=executor, capture=capture
+        )
+        B = wl.LinearOperator((3, 3), function, matmat=function, dtype=dtype, executor=executor)
+        for made in (A, A.H, A.T, B, A.astype("complex128")):
+            np.testing.assert_array_equal(made @ x, 2 * x)
+            np.testing.assert_array_equal(made @ X, 2 * X)
+            np.testing.assert_array_equal(
+                made.apply(X, X.astype(made.dtype), alpha=3.0, beta=1.0), 7 * X
+            )
+        b = np.ones((3, 2), dtype)
+        np.testing.assert_allclose(wl.solvers.Cg(A).solve(b).x, b / 2, rtol=1e-5)
+        half = wl.Diagonal(np.full(3, 4.0, dtype), executor=executor)
+        np.testing.assert_allclose(wl.solvers.Cg(half, M=function).solve(b).x, b / 4, rtol=1e-5)
+
+
+def test_an_optional_out_is_left_away_unless_loops_are_recorded() -> None:
+    given: list[Any] = []
+
+    def doubled(x: Any, out: Any = None) -> Any:
+        given.append(out)
+        return np.multiply(x, 2, out=out)
+
+    for capture in (False, True):
+        A = wl.LinearOperator((3, 3), doubled, capture=capture, executor="reference")
+        np.testing.assert_array_equal(A @ np.ones(3), [2, 2, 2])
+        assert (given.pop() is not None) == capture
+
+
+def test_a_function_that_returns_another_array_than_out_is_believed() -> None:
+    A = wl.LinearOperator((3, 3), lambda x, out: 2 * x, executor="reference")
+    np.testing.assert_array_equal(A @ np.ones(3), [2, 2, 2])
+    np.testing.assert_array_equal(A @ np.ones((3, 2)), np.full((3, 2), 2))
 
 
 def test_a_compiled_function_keeps_its_dtype(library: Any) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ....core.capture import COPIES, FROM_HOST, recorded_call, refused
 from ....core.energy import EnergyCounter
-from ....core.errors import CaptureRefused
+from ....core.errors import CaptureRefused, InvalidArgument
 from ....core.executor import Array, Executor
 from ....core.iteration import Cycles, Iteration, Replay
 from ....core.links import Links, drive_alone, works_alone
@@ -209,6 +209,14 @@ class CudaExecutor(GpuExecutor):
             return nullcontext()
         return _Uncaptured(mine)
 
+    def _require_function(self, operator: LinearOperator) -> None:
+        """Raise for a compiled function of the host, which cannot read the device's memory."""
+        if operator.address is not None:
+            raise InvalidArgument(
+                f"matvec: a compiled function of the host cannot read the memory of {self.name}; "
+                "pass a Python function that launches kernels"
+            )
+
     def takes_function(self, operator: LinearOperator) -> bool:
         """Return whether loops can contain an operator's function, by recording it once.
 
@@ -217,6 +225,7 @@ class CudaExecutor(GpuExecutor):
         InvalidArgument
             If the function cannot be recorded, or if a replay differs from a call.
         """
+        self._require_function(operator)
         if operator.partition is not None:
             return False
         checked = self.name, operator.dtype.name

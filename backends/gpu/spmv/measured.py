@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from ....core.algorithm import Estimate
 from ....core.executor import Array
@@ -32,7 +33,9 @@ def statistics_of(executor: GpuExecutor, indptr: Array, columns: int) -> RowStat
     return on_device.RowLengths(executor, indptr).statistics(columns)
 
 
-def is_planned_on_host(executor: GpuExecutor, rows: int, dtype: Any, index: Any) -> bool:
+def is_planned_on_host(
+    executor: GpuExecutor, rows: int, dtype: DTypeLike, index: DTypeLike
+) -> bool:
     """Return whether NumPy makes a plan: for few rows, or for more while kernels are compiled."""
     if executor.plans_on_host(rows) and rows <= FEW_ROWS:
         return True

@@ -12,6 +12,7 @@ import pytest
 
 import wollemi as wl
 from wollemi.backends.cuda.loop import functions
+from wollemi.backends.cuda.runtime.executor import CudaExecutor
 from wollemi.core.errors import InvalidArgument
 
 
@@ -112,7 +113,8 @@ def test_a_function_that_breaks_the_capture_is_told() -> None:
 def test_a_compiled_function_of_the_host_is_refused() -> None:
     A = operator(1 << 20)
     with pytest.raises(InvalidArgument, match="cannot read the memory of cuda:0"):
-        functions.require_recordable(executor(A), A)
+        CudaExecutor._require_function(executor(A), A)
+    CudaExecutor._require_function(executor(A), operator(lambda x: x))
 
 
 def test_a_rehearsal_of_a_loop_calls_no_function() -> None:
