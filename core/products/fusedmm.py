@@ -73,7 +73,7 @@ def fusedmm(
 
     Parameters
     ----------
-    A : sparse matrix, Graph or list of edges, shape (m, n)
+    A : sparse matrix, Graph, list of edges or boolean array, shape (m, n)
         A :class:`wollemi.Csr`; other matrices are converted. Duplicates count as separate entries.
         Or a mask of :mod:`wollemi.masks`, a union of masks, or a list with a mask for each block;
         the entries of masks are never stored in an array.

@@ -21,7 +21,7 @@ from ..formats.convert import rows_of
 from ..formats.mask import refuse_without_entries
 from ..operands import OutputTarget, as_batch, is_host, native, to_host
 from ..small_values import as_dtype
-from .tensors import is_pattern
+from .tensors import is_pattern, is_tensor
 
 #: A function that returns the dtype of an array.
 _DTYPE = attrgetter("dtype")
@@ -47,9 +47,40 @@ def as_csr(A: object) -> Csr:
     if is_pattern(A):
         indptr, indices = (to_host(part) for part in (A.indptr, A.indices))
         return Csr((np.ones(indices.size), indices, indptr), shape=A.shape)
-    if hasattr(A, "tocsr") or "sparse" in str(getattr(A, "layout", "")):
+    if hasattr(A, "tocsr") or "sparse" in str(getattr(A, "layout", "")) or is_dense_mask(A):
         return Csr(A)
-    raise InvalidMatrix(f"A: expected a sparse matrix, got {type(A).__name__}; make it a wl.Csr")
+    remedy = edge_list_remedy(A) or "make it a wl.Csr"
+    raise InvalidMatrix(f"A: expected a sparse matrix, got {type(A).__name__}; {remedy}")
+
+
+def is_dense_mask(A: object) -> bool:
+    """Return whether ``A`` is a dense boolean matrix, of NumPy or PyTorch: its pattern counts.
+
+    Examples
+    --------
+    >>> is_dense_mask(np.eye(2, dtype=bool)), is_dense_mask(np.eye(2))
+    (True, False)
+    """
+    if not (isinstance(A, np.ndarray) or is_tensor(A)):
+        return False
+    dense = "strided" in str(getattr(A, "layout", "strided"))
+    return dense and len(np.shape(A)) == 2 and "bool" in str(_DTYPE(A))
+
+
+def edge_list_remedy(A: object) -> str:
+    """Return the remedy where ``A`` is a list of edges in rows, or nothing.
+
+    Examples
+    --------
+    >>> edge_list_remedy(np.array([[0, 1], [1, 2], [2, 0]]))
+    'a list of edges has the shape (2, edges), sources and targets: pass its transpose'
+    >>> edge_list_remedy(np.eye(2))
+    ''
+    """
+    shape = tuple(getattr(A, "shape", ()))
+    if len(shape) != 2 or shape[1] != 2 or "int" not in str(_DTYPE(A)):
+        return ""
+    return "a list of edges has the shape (2, edges), sources and targets: pass its transpose"
 
 
 def rows_of_operand(B: ArrayLike) -> int:

@@ -44,7 +44,7 @@ def sddmm(
 
     Parameters
     ----------
-    A : sparse matrix, Graph or list of edges, shape (m, n)
+    A : sparse matrix, Graph, list of edges or boolean array, shape (m, n)
         A :class:`wollemi.Csr`; other matrices are converted. For a graph, the result has the
         entries of ``graph.pattern`` in their order. Duplicates count as separate entries.
     C : array, shape (m, k) or (b, m, k)

@@ -45,7 +45,7 @@ def spmm(
 
     Parameters
     ----------
-    A : sparse matrix, Graph or list of edges, shape (m, n)
+    A : sparse matrix, Graph, list of edges or boolean array, shape (m, n)
         A :class:`wollemi.Csr`; other matrices are converted. A :class:`wollemi.graph.Graph`, or a
         list of edges (sources, then targets) of shape (2, edges), means its pattern with ones. A
         :class:`wollemi.StoredCsr` is multiplied in its stored form, with the algorithm of its

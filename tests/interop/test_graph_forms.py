@@ -39,6 +39,8 @@ FORMS = {
     "Csr": lambda: wl.Csr(adjacency()),
     "Csc": lambda: wl.Csc(adjacency()),
     "SciPy": adjacency,
+    "mask": lambda: torch.from_numpy(adjacency().toarray() != 0),
+    "mask of NumPy": lambda: adjacency().toarray() != 0,
     "COO tensor": sparse_tensor,
     "CSR tensor": lambda: sparse_tensor().to_sparse_csr(),
     "CSC tensor": lambda: sparse_tensor().to_sparse_csc(),
@@ -105,10 +107,32 @@ def test_sddmm_gives_one_result_for_every_form(name):
     np.testing.assert_allclose(np.asarray(found.to_dense()), dense, atol=1e-14)
     values = sddmm(FORMS[name](), C, B)
     if values.layout is torch.strided:
-        known = name if name in ("Csr", "Csc", "SciPy") else "pattern"
+        known = name if name in ("Csr", "Csc", "SciPy", "mask of NumPy") else "pattern"
         torch.testing.assert_close(values, weights_in_order_of(known, dense))
     else:
         torch.testing.assert_close(values.to_dense(), dense)
+
+
+@pytest.mark.parametrize("turned", [EDGES.T, EDGES.T.contiguous(), EDGES.T.numpy()])
+def test_lists_of_edges_in_rows_name_the_shape(turned):
+    q = torch.randn(N, 3)
+    calls = (
+        lambda: wl.spmm(turned, q), lambda: spmm(turned, q), lambda: wl.spmm(turned, q.numpy()),
+        lambda: wl.sddmm(turned, q, q), lambda: fusedmm(turned, q, q, q),
+        lambda: GraphConv(3, 2)(turned, q), lambda: wl.graph.from_edges(turned),
+    )  # fmt: skip
+    for call in calls:
+        with pytest.raises(wl.errors.WollemiError, match=r"\(2, edges\).*pass its transpose"):
+            call()
+
+
+def test_a_mask_that_is_written_into_is_read_again():
+    mask, x = torch.eye(3, dtype=torch.bool), torch.ones(3)
+    assert spmm(mask, x).tolist() == [1, 1, 1]
+    mask[0] = True
+    assert spmm(mask, x).tolist() == [3, 1, 1]
+    with pytest.raises(wl.errors.InvalidArgument, match=r"to_sparse_csr\(\)"):
+        spmm(mask.float(), x)
 
 
 def test_matrices_are_asked_for_where_edges_have_no_values():
@@ -136,7 +160,7 @@ def weights_in_order_of(name: str, dense: torch.Tensor) -> torch.Tensor:
         return dense[EDGES[1], EDGES[0]][GRAPH.order]
     if name == "CSC tensor":
         return dense.t()[adjacency().T.toarray() != 0]
-    if name in ("Csr", "Csc", "SciPy", "COO tensor", "CSR tensor"):
+    if name in ("Csr", "Csc", "SciPy", "mask", "mask of NumPy", "COO tensor", "CSR tensor"):
         return dense[adjacency().toarray() != 0]
     return dense[EDGES[1], EDGES[0]]
 
@@ -238,7 +262,7 @@ def test_a_wrong_number_of_weights_of_edges_is_named(norm):
 
 
 def test_a_dense_matrix_is_no_graph():
-    with pytest.raises(wl.errors.InvalidArgument, match="Pattern or a sparse"):
+    with pytest.raises(wl.errors.InvalidArgument, match="Pattern, a sparse"):
         GraphConv(5, 4)(torch.eye(N), torch.randn(N, 5))
 
 

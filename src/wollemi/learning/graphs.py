@@ -201,8 +201,10 @@ def edges_of(
         return edges[0], edges[1], num_nodes or ((int(sizes[0]), int(sizes[1])) if known else None)
     edges = graph if is_tensor(graph) else np.asarray(graph)
     if edges.ndim != 2 or edges.shape[0] != 2:
+        remedy = "; pass its transpose" if edges.ndim == 2 and edges.shape[1] == 2 else ""
         raise InvalidMatrix(
-            f"edge_index: expected shape (2, edges), sources and targets, got {tuple(edges.shape)}"
+            "edge_index: expected shape (2, edges), sources and targets, got "
+            f"{tuple(edges.shape)}{remedy}"
         )
     return edges[0], edges[1], num_nodes
 

@@ -22,7 +22,7 @@ from ..core.io import read
 from ..interop.torch import masks, operators
 from ..interop.torch.captured import refuse_first_call
 from ..interop.torch.functions import fusedmm
-from ..interop.torch.layouts import sparse_of
+from ..interop.torch.layouts import pattern_of_mask, sparse_of
 from ..interop.torch.patterns import Pattern
 from .additive import attend
 from .graphs import Graph, from_edges, is_edge_list
@@ -47,7 +47,7 @@ class _OfPattern(nn.Module):
             pattern = pattern.tocsr() if own else Csr(pattern)
         device = pattern.device if isinstance(pattern, Tensor) else torch.device("cpu")
         if isinstance(pattern, Tensor) and pattern.layout is torch.strided:
-            pattern = _of_mask(pattern)
+            pattern = pattern_of_mask(pattern)
         indptr, indices, self.shape = _own(sparse_of(pattern, device).pattern)
         self.register_buffer("indptr", indptr)
         self.register_buffer("indices", indices)
@@ -97,16 +97,6 @@ def _refuses_sizes(
         init(self, *given, **options)
 
     return checked
-
-
-def _of_mask(mask: Tensor) -> Pattern:
-    """Return the positions of the nonzero elements of a dense matrix."""
-    if mask.dim() != 2:
-        raise ShapeMismatch(f"pattern: expected a matrix, got shape {tuple(mask.shape)}")
-    rows, columns = mask.nonzero(as_tuple=True)
-    counts = torch.bincount(rows, minlength=mask.shape[0])
-    indptr = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
-    return Pattern(indptr, columns, (mask.shape[0], mask.shape[1]))
 
 
 def _own(pattern: Pattern) -> Pattern:

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from ..core.errors import InvalidArgument, InvalidMatrix, ShapeMismatch
 from ..core.formats import Csr, Matrix
+from ..core.products.operands import edge_list_remedy, is_dense_mask
 from ..interop.torch import operators
 from ..interop.torch.captured import refuse_always, refuse_first_call
 from ..interop.torch.identities import Seen
@@ -113,7 +114,7 @@ def as_graph(graph: Any, nodes: int, device: torch.device) -> Graph:
 
     Parameters
     ----------
-    graph : Graph, list of edges, Pattern, wollemi.Csr, matrix of SciPy or sparse tensor
+    graph : Graph, list of edges, Pattern, wollemi.Csr, matrix of SciPy, sparse tensor or mask
         Rows of a matrix are targets, columns are sources; only the pattern matters. An edge list in
         a tensor is sorted once.
     nodes : int
@@ -130,12 +131,14 @@ def as_graph(graph: Any, nodes: int, device: torch.device) -> Graph:
         return graph if isinstance(graph.pattern, Pattern) else _graph_of_arrays(graph, device)
     if is_edge_list(graph):
         return _graph_of_edges(graph, nodes, device)
-    if not isinstance(graph, Tensor) and hasattr(graph, "tocsr"):
+    if not isinstance(graph, Tensor) and (hasattr(graph, "tocsr") or is_dense_mask(graph)):
         graph = Csr(graph) if not isinstance(graph, Matrix) else graph.tocsr()
     if not isinstance(graph, (Csr, Pattern, Tensor)):
+        remedy = edge_list_remedy(graph)
         raise InvalidArgument(
-            "graph: expected a Graph, a list of edges of shape (2, edges), a Pattern, a matrix or "
-            f"a sparse tensor, got a {type(graph).__name__}"
+            "graph: expected a Graph, a list of edges of shape (2, edges), a Pattern, a matrix, a "
+            f"sparse tensor or a boolean mask, got a {type(graph).__name__}"
+            f"{remedy and f'; {remedy}'}"
         )
     sparse = sparse_of(graph, device)
     order, inverse = sparse.compressed.order, sparse.compressed.inverse

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -21,7 +22,7 @@ from ...core.formats.mask_union import MaskUnion
 from ...core.libraries import graph_handler
 from ...core.products.fusedmm import checked_edge, refuse_lse
 from ...core.products.mask_parts import SeveralMasks, is_for_heads, merged, runs_of
-from ...core.products.operands import as_csr
+from ...core.products.operands import as_csr, is_dense_mask
 from . import masks, operators
 from .edge_functions import (
     fusedmm_traced,
@@ -75,7 +76,7 @@ def spmm(
 
     Parameters
     ----------
-    A : wollemi.Csr, sparse tensor, Pattern, Graph or list of edges, shape (m, n)
+    A : wollemi.Csr, sparse or boolean tensor, Pattern, Graph or list of edges, shape (m, n)
         A ``Csr`` gives its pattern, and its values unless ``values`` is given. Tensors have layout
         COO, CSR, CSC or BSR, or are a batch (b, m, n) in COO or CSR. The values of a ``Pattern``
         are ones.
@@ -161,11 +162,13 @@ def spmm_anew(
 def _matrix_of(A: object, B: Tensor) -> object:
     """Return the pattern of a graph, or of an edge list between nodes with features ``B``.
 
-    Matrices of other formats, and SciPy's, are converted to CSR.
+    Matrices of other formats, SciPy's, and masks of NumPy are converted to CSR.
     """
     if isinstance(A, (Csr, Pattern)):
         return A
     if isinstance(A, Matrix) or hasattr(A, "tocsr"):
+        return as_csr(A)
+    if isinstance(A, np.ndarray) and is_dense_mask(A):
         return as_csr(A)
     return graph_handler().matrix_of(A, B.shape[-2 if B.dim() > 1 else -1])
 
@@ -186,7 +189,7 @@ def sddmm(
 
     Parameters
     ----------
-    A : wollemi.Csr, sparse tensor, Pattern, Graph or list of edges, shape (m, n)
+    A : wollemi.Csr, sparse or boolean tensor, Pattern, Graph or list of edges, shape (m, n)
         The pattern and, with ``use_values``, the values unless ``values`` is given. Values have the
         order of the pattern; for a graph, the order of ``graph.pattern``.
     C : Tensor, shape (m, k) or (..., m, k)
@@ -202,8 +205,8 @@ def sddmm(
     Returns
     -------
     Tensor
-        In the layout of ``A`` if it is a tensor and no operand has additional leading axes;
-        otherwise the values, (nnz,) or (..., nnz).
+        In the layout of ``A`` if it is a tensor and no operand has additional leading axes (COO for
+        a boolean mask); otherwise the values, (nnz,) or (..., nnz).
     """
     _check_tensor("C", C)
     _check_tensor("B", B)
@@ -256,7 +259,7 @@ def fusedmm(
 
     Parameters
     ----------
-    A : wollemi.Csr, sparse tensor, Pattern, Graph, list of edges or mask, shape (m, n)
+    A : wollemi.Csr, sparse or boolean tensor, Pattern, Graph, list of edges or mask, shape (m, n)
         The pattern and, with ``use_values``, the values unless ``values`` is given. A mask of
         :mod:`wollemi.masks` has no entries: arguments with one number per entry are then not
         supported, and a user-defined function must be traceable.

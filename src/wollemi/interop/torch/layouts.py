@@ -16,6 +16,7 @@ from ...core.formats import Csr
 from ...core.formats.mask import refuse_without_entries
 from ...core.formats.on_host import on_host
 from ...core.linop import LinOp
+from ...core.products.operands import edge_list_remedy, is_dense_mask
 from .captured import refuse_always, refuse_first
 from .patterns import Pattern, pattern_tensors, tensors_of, value_tensor
 
@@ -127,6 +128,8 @@ def sparse_of(A: object, device: torch.device) -> Sparse:
         return Sparse(CompressedTensors(A), lambda: _ones(A), _as_they_are)
     if isinstance(A, Tensor) and A.layout in _LAYOUTS:
         return _of_tensor(A)
+    if isinstance(A, Tensor) and is_dense_mask(A):
+        return _of_mask(A)
     of_graph = getattr(A, "pattern", None)
     if isinstance(of_graph, (Csr, Pattern)):
         return sparse_of(of_graph, device)
@@ -134,12 +137,14 @@ def sparse_of(A: object, device: torch.device) -> Sparse:
         remedy = "wl.Csr(A) is a matrix of constant values; pass values= for their gradients"
     elif isinstance(A, Tensor) and not A.is_floating_point() and A.shape[:1] == (2,):
         remedy = "a list of edges is a graph: wl.graph.from_edges(edge_index, num_nodes)"
+    elif edge_list_remedy(A):
+        remedy = edge_list_remedy(A)
     elif isinstance(A, Tensor):
         remedy = "make a dense one sparse with .to_sparse_csr()"
     else:
         remedy = "make an array sparse with wl.Csr(A), a dense tensor with .to_sparse_csr()"
     raise InvalidArgument(
-        "A: expected a wl.Csr, a Graph, a Pattern or a sparse torch matrix, got "
+        "A: expected a wl.Csr, a Graph, a Pattern, a sparse torch matrix or a boolean mask, got "
         f"{'a dense tensor' if isinstance(A, Tensor) else type(A).__name__}; {remedy}"
     )
 
@@ -242,14 +247,20 @@ def _readable(A: Tensor) -> AbstractContextManager[Any]:
 _compressed: Any = WeakIdKeyDictionary()
 
 
-def _of_tensor(A: Tensor) -> Sparse:
-    describe, values, like = _LAYOUTS[A.layout]
+def _described(A: Tensor, describe: Callable[[Tensor], CompressedTensors]) -> CompressedTensors:
+    """Return the pattern of a tensor, which is kept until the tensor is written into."""
     found = _compressed.get(A)
     if found is None or found[0] != A._version:
         refuse_first(A, "a product with a sparse tensor", "its pattern by compressed rows")
         with torch.no_grad(), _readable(A):
             found = _compressed[A] = (A._version, describe(A))
     compressed: CompressedTensors = found[1]
+    return compressed
+
+
+def _of_tensor(A: Tensor) -> Sparse:
+    describe, values, like = _LAYOUTS[A.layout]
+    compressed = _described(A, describe)
 
     def ordered() -> Tensor:
         with _readable(A):
@@ -266,6 +277,35 @@ def _of_tensor(A: Tensor) -> Sparse:
         return made
 
     return Sparse(compressed, ordered, likened)
+
+
+def pattern_of_mask(mask: Tensor) -> Pattern:
+    """Return the positions of the nonzero elements of a dense matrix.
+
+    Raises
+    ------
+    ShapeMismatch
+        If it is no matrix.
+    """
+    if mask.dim() != 2:
+        raise ShapeMismatch(f"pattern: expected a matrix, got shape {tuple(mask.shape)}")
+    rows, columns = mask.nonzero(as_tuple=True)
+    counts = torch.bincount(rows, minlength=mask.shape[0])
+    indptr = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
+    return Pattern(indptr, columns, _size(mask))
+
+
+def _of_mask(mask: Tensor) -> Sparse:
+    compressed = _described(mask, lambda mask: CompressedTensors(pattern_of_mask(mask)))
+    indptr, indices, shape = pattern = compressed.pattern
+
+    def like(values: Tensor) -> Tensor:
+        edges = torch.stack([_majors(indptr[None], pattern.nnz), indices])
+        return torch.sparse_coo_tensor(
+            edges, values, shape, is_coalesced=True, check_invariants=False
+        )
+
+    return Sparse(compressed, lambda: _ones(pattern), like)
 
 
 def _size(A: Tensor) -> tuple[int, int]:
