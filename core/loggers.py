@@ -171,6 +171,7 @@ class Counts(Logger):
         with transposed products also ``"A_T"`` and ``"M_T"``.
     copies, copied_bytes : Counter
         Number and bytes of copies by direction, a pair of names such as ``("host", "cuda:0")``.
+        Copies within one executor's memory have its name twice, ``("omp:2", "omp:2")``.
     allocations, allocated_bytes : int
         Number of allocated arrays, and their bytes.
 
@@ -196,8 +197,15 @@ class Counts(Logger):
         copies = counted(self.copies.total(), "copy", "copies")
         return (
             f"<Counts: {products}{f' ({by_operator})' if by_operator else ''}, {copies} of "
-            f"{self.copied_bytes.total():,} bytes, {counted(self.allocations, 'allocation')} of "
-            f"{self.allocated_bytes:,} bytes>"
+            f"{self.copied_bytes.total():,} bytes ({self.moved_bytes:,} between executors), "
+            f"{counted(self.allocations, 'allocation')} of {self.allocated_bytes:,} bytes>"
+        )
+
+    @property
+    def moved_bytes(self) -> int:
+        """The bytes that were copied from one executor to another, the host among them."""
+        return sum(
+            nbytes for (source, target), nbytes in self.copied_bytes.items() if source != target
         )
 
     def applied(self, application: Application) -> None:

@@ -32,7 +32,9 @@ def test_every_public_class_has_a_representation():
 def test_loggers_print_their_findings():
     A = wl.Csr(np.diag([1.0, 2.0, 3.0]))
     counts, history = wl.loggers.Counts(), wl.loggers.History(every=2)
-    assert repr(counts) == ("<Counts: 0 products, 0 copies of 0 bytes, 0 allocations of 0 bytes>")
+    assert repr(counts) == (
+        "<Counts: 0 products, 0 copies of 0 bytes (0 between executors), 0 allocations of 0 bytes>"
+    )
     wl.solvers.Cg(A, rtol=1e-10).solve(np.ones(3), loggers=[counts, history])
     assert repr(counts).startswith("<Counts: 5 products (A 5), ")
     assert repr(history) == f"<History every=2: {len(history.snapshots)} snapshots>"

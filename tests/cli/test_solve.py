@@ -6,6 +6,7 @@ import _thread
 import gzip
 import io
 import json
+import re
 import sys
 import threading
 from importlib import import_module
@@ -141,6 +142,21 @@ def test_it_computes_in_the_dtype_that_is_asked_for(wollemi, laplacian, dtype):
 def test_quiet_prints_nothing(wollemi, laplacian):
     ended = wollemi("solve", laplacian, "--quiet", *REFERENCE)
     assert (ended.status, ended.out, ended.err) == (SOLVED, "", "")
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_quiet_says_in_one_line_why_a_solve_failed(wollemi, laplacian, options):
+    given = ("--method", "cg", "--precond", "none", "--maxiter", "2", "--rtol", "1e-10")
+    ended = wollemi("solve", laplacian, *given, "--quiet", *options, *REFERENCE)
+    assert ended.status == NOT_CONVERGED
+    if options:
+        assert ended.err == ""
+        assert "iteration limit" in ended.out
+    else:
+        assert ended.out == ""
+        assert re.fullmatch(
+            r"wollemi: \S+\.mtx: not converged: the iteration limit .*\n", ended.err
+        )
 
 
 def test_a_progress_bar_leaves_standard_output_alone(wollemi, laplacian):

@@ -62,6 +62,9 @@ def test_copies_and_allocations_of_a_solve_are_told(on):
     assert sum(counts.copied_bytes.values()) > 0
     names = {on.name, "host"}
     assert all(set(pair) <= names for pair in counts.copies)
+    within = counts.copied_bytes[on.name, on.name]
+    assert counts.moved_bytes == counts.copied_bytes.total() - within
+    assert f"({counts.moved_bytes:,} between executors)" in repr(counts)
 
 
 def test_an_executor_is_watched_outside_of_solves(on):

@@ -143,7 +143,9 @@ Out = Annotated[
 ShowProgress = Annotated[
     bool | None, typer.Option(help="Show a progress bar; by default only on a terminal.")
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no table.")]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Print no table, only the reason of a failure.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")]
 
 
@@ -227,6 +229,8 @@ class _Solved:
         """Print the result, as JSON or as tables."""
         if json:
             print(result_json(self))
+        if quiet and not (json or self.result.converged):
+            print(f"wollemi: {self.name}: {self.result.reason}", file=sys.stderr)
         if json or quiet:
             return
         console().print(result_table(self))
