@@ -14,13 +14,13 @@ import shutil
 import stat
 import tempfile
 import time
-import warnings
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
+from .caller import warn_caller
 from .host import open_checked, user, written_by_others
 
 #: The layout of an entry: its content, this mark, and a SHA-256 of key and content. Loaders of
@@ -129,11 +129,10 @@ def _tighten(folder: Path) -> None:
 def _refuse(folder: Path, error: Exception) -> None:
     """Stop using a folder, and warn with the reason."""
     _refused.add(folder)
-    warnings.warn(
+    warn_caller(
         f"compiled code is not kept in {folder}: {error}. It goes to a temporary folder and is "
         "compiled again by the next process; set WOLLEMI_CACHE_DIR to a folder that is yours alone",
         RuntimeWarning,
-        stacklevel=2,
     )
 
 

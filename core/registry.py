@@ -7,7 +7,6 @@ the first use.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .algorithm import AlgorithmTable
+from .caller import warn_caller
 from .described import rows_table, side_by_side
 from .errors import ExecutorUnavailable, InvalidArgument
 from .executor import Executor
@@ -385,12 +385,11 @@ def has_native_modules() -> bool:
 def _loaded_default(name: str) -> Executor:
     if name != _FIRST or has_native_modules():
         return executor(name)
-    warnings.warn(
+    warn_caller(
         "this installation of wollemi has no native modules: matrices are made on the executor "
         f"{_WITHOUT_NATIVE_MODULES}, which is NumPy and slow. Install a wheel for this platform, "
         f'or accept it with wl.set_default_executor("{_WITHOUT_NATIVE_MODULES}")',
         RuntimeWarning,
-        stacklevel=3,
     )
     return executor(_WITHOUT_NATIVE_MODULES)
 

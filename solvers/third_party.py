@@ -10,13 +10,13 @@ packages declare is found in neither.
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
 from inspect import isabstract, isclass
 from typing import TYPE_CHECKING, Any
 
+from ..core.caller import warn_caller
 from ..core.errors import InvalidArgument
 from ..core.hooks import is_of_wollemi
 from ..core.registry import entry_points
@@ -57,10 +57,9 @@ class ThirdParty(Mapping[str, type]):
             name = point.name.lower()
             first = found.setdefault(name, point)
             if self.is_own(name):
-                warnings.warn(
+                warn_caller(
                     f"{self._group}: {_package(point)} declares {point.name!r}, which is a name of "
-                    "wollemi's own: its class is not found by name; declare another name",
-                    stacklevel=2,
+                    "wollemi's own: its class is not found by name; declare another name"
                 )
             elif first.value != point.value:
                 self._twice[name] = (
@@ -68,7 +67,7 @@ class ThirdParty(Mapping[str, type]):
                     f"({point.value}) both declare {point.name!r}: neither is found by name; "
                     "rename one, uninstall one of the packages, or pass the class itself"
                 )
-                warnings.warn(self._twice[name], stacklevel=2)
+                warn_caller(self._twice[name])
         return found
 
     def __iter__(self) -> Iterator[str]:

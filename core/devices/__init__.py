@@ -18,13 +18,13 @@ from __future__ import annotations
 
 import json
 import re
-import warnings
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
 
 from ..cache import root
+from ..caller import warn_caller
 from .processor import processor
 
 FOLDER = Path(__file__).parent
@@ -215,11 +215,10 @@ def constants_of(kind: str, device: str) -> DeviceConstants:
         try:
             return read(tuned)
         except (OSError, ValueError, KeyError, TypeError) as error:
-            warnings.warn(
+            warn_caller(
                 f"{tuned} cannot be read ({error!r}), so its constants are not used; "
                 "`wollemi tune` writes it again, and `wollemi tune --forget` removes it",
                 RuntimeWarning,
-                stacklevel=2,
             )
     return named(shipped(kind, device))
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
+from ...core.caller import warn_caller
 from ...core.formats import Matrix
 from ...core.notes import Note, Topic
 
@@ -76,10 +76,8 @@ def warn_of_slowness(search: str, done: int, k: int, products: int, words: str) 
     words : str
         The remedy.
     """
-    warnings.warn(
+    warn_caller(
         f"{search}: {done} of {k} have converged after {products} products with A. Without an "
-        f"inverse small eigenvalues converge slowly: {words}",
-        UserWarning,
-        stacklevel=5,
+        f"inverse small eigenvalues converge slowly: {words}"
     )
     return Note(f"small eigenvalues converge slowly without an inverse: {words}", Topic.REMEDY)

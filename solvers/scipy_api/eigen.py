@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
+from ...core.caller import warn_caller
 from ...core.errors import InvalidArgument, InvalidMatrix, NotConverged, ShapeMismatch
 from ...core.notes import Topic, is_about
 from ...core.operator import LinearOperator
@@ -156,11 +156,9 @@ def lobpcg(
     if verbosityLevel > 0:
         print(result)
     if not result.converged:
-        warnings.warn(
+        warn_caller(
             f"lobpcg: {result.reason}; the largest residual norm is "
-            f"{float(np.max(result.residual_norms)):.3g}, tol is {tolerance:.3g}",
-            UserWarning,
-            stacklevel=2,
+            f"{float(np.max(result.residual_norms)):.3g}, tol is {tolerance:.3g}"
         )
     found: list[Any] = list(result)
     found += [list(result.eigenvalue_history)] if retLambdaHistory else []

@@ -463,8 +463,26 @@ def test_a_search_by_products_alone_names_a_preconditioner(monkeypatch):
 
 def test_a_long_search_for_small_singular_values_warns(monkeypatch):
     monkeypatch.setattr("wollemi.solvers.eigen.slow.LONG", 1e5)
-    with pytest.warns(UserWarning, match=r"eigsh\(A.H @ A, sigma=0\)"):
-        wl.solvers.SingularValues(wl.Csr(poisson(9, "float64")), k=2, which="SM").solve()
+    A = wl.Csr(poisson(9, "float64"))
+    for search in (
+        lambda: wl.solvers.SingularValues(A, k=2, which="SM").solve(),
+        lambda: wl.linalg.svds(A, k=2, which="SM"),
+    ):
+        with pytest.warns(UserWarning, match=r"eigsh\(A.H @ A, sigma=0\)") as seen:
+            search()
+        assert [warning.filename for warning in seen] == [__file__]  # the line of the user
+
+
+def test_a_warning_of_a_long_search_is_at_the_line_of_its_caller(monkeypatch):
+    monkeypatch.setattr("wollemi.solvers.eigen.slow.LONG", 1e5)
+    A = wl.Csr(poisson(9, "float64"))
+    for search in (
+        lambda: wl.linalg.eigsh(A, k=2, which="SA"),
+        lambda: wl.solvers.Lanczos(A, k=2, which="SA").solve(),
+    ):
+        with pytest.warns(UserWarning, match="without an inverse|Without an inverse") as seen:
+            search()
+        assert [warning.filename for warning in seen] == [__file__]
 
 
 @pytest.mark.filterwarnings("error")
