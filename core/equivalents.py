@@ -162,6 +162,14 @@ OF_HIERARCHIES = {
     "cycle_complexity": "M.report(), which has the complexities of operators and grids",
 }
 
+#: By the names of methods of Krylov solvers that other solvers do not have.
+OF_SOLVERS = {
+    "recorded": (
+        "wl.solvers.Cg(A, M).recorded(b, out=x), or that of another Krylov method for one matrix: "
+        "the host takes part in the solves of other classes"
+    ),
+}
+
 #: How to get the effect of PyAMG parameters that have no single counterpart, by name.
 OF_HIERARCHY_OPTIONS = {
     "max_levels": "coarse_rows= ends the coarsening: the rows of the coarsest level",

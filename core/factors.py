@@ -1,9 +1,12 @@
-"""Scalar factors of operands."""
+"""Scalar factors of operands, and whole numbers of iterations, vectors and the like."""
 
 from __future__ import annotations
 
+from math import inf
 from numbers import Number
 from typing import Any
+
+import numpy as np
 
 from .errors import InvalidArgument, UnsupportedDtype
 
@@ -51,3 +54,36 @@ def real_number(value: Any, label: str, operation: str) -> float:
     if isinstance(found, complex):
         raise UnsupportedDtype(f"{label}: {operation} takes real factors, got {found}")
     return found
+
+
+def whole_number(value: Any, label: str, least: int = 0, most: int | None = None) -> int:
+    """Return an integer that a caller gave; a float without a fraction is one, a boolean is not.
+
+    Parameters
+    ----------
+    value : int, float or number of NumPy
+        The argument.
+    label : str
+        Its name.
+    least, most : int
+        The smallest and the largest number that fit; None: there is no largest.
+
+    Raises
+    ------
+    InvalidArgument
+        If it is something else.
+
+    Examples
+    --------
+    >>> whole_number(3.0, "maxiter")
+    3
+    >>> whole_number(True, "maxiter")
+    Traceback (most recent call last):
+        ...
+    wollemi.core.errors.InvalidArgument: maxiter: expected an integer of at least 0, got True
+    """
+    number = isinstance(value, (int, float, np.integer)) and not isinstance(value, bool)
+    if not number or not least <= value < inf or value % 1 or (most is not None and value > most):
+        bounds = f"of at least {least}" if most is None else f"from {least} to {most}"
+        raise InvalidArgument(f"{label}: expected an integer {bounds}, got {value!r}")
+    return int(value)

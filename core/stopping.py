@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .errors import InvalidArgument
+from .factors import whole_number
 
 
 class Norms:
@@ -137,7 +138,7 @@ class Criterion:
                 f"stop: {type(self).__name__} has no method done(self, state), which returns "
                 "whether a solve is to end"
             )
-        _whole("every", self.every, 1)
+        whole_number(self.every, "every", 1)
         return Limits(own=(self,))
 
     def to_dict(self) -> dict[str, Any]:
@@ -161,11 +162,6 @@ def _positive(name: str, value: float) -> None:
         fits = False
     if not fits:
         raise InvalidArgument(f"{name}: expected a number of at least 0, got {value!r}")
-
-
-def _whole(name: str, value: Any, least: int) -> None:
-    if not isinstance(value, (int, float, np.integer)) or not least <= value < np.inf or value % 1:
-        raise InvalidArgument(f"{name}: expected an integer >= {least}, got {value!r}")
 
 
 #: The quantities to which a residual can be relative.
@@ -242,7 +238,7 @@ class TrueResidual(RelativeResidual):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _whole("every", self.every, 1)
+        whole_number(self.every, "every", 1)
 
 
 @dataclass(frozen=True)
@@ -252,7 +248,7 @@ class Iterations(Criterion):
     count: int
 
     def __post_init__(self) -> None:
-        _whole("maxiter, the limit of iterations", self.count, 0)
+        whole_number(self.count, "maxiter, the limit of iterations")
 
     def limits(self, norms: Norms) -> Limits:
         """Return the limits of the criterion for a system with these norms."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from importlib import import_module
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, TypeVar
 
 from .equivalents import of_name
 
@@ -105,6 +105,22 @@ def no_attribute(
         words = f"; did you mean {near!r}?" if near else ""
     text = f"module {module.__name__!r} has no attribute {name!r}{words}"
     return AttributeError(text, name=name, obj=module)
+
+
+class NamesReplacements:
+    """A class of which the objects name the replacement of an attribute that they do not have."""
+
+    #: By the names of attributes of other classes and libraries.
+    _replacements: ClassVar[Mapping[str, str]] = {}
+
+    if not TYPE_CHECKING:  # which would take every name for one that there is
+
+        def __getattr__(self, name: str) -> Any:
+            """Raise an error that names the replacement."""
+            message = f"{type(self).__name__!r} object has no attribute {name!r}"
+            known = type(self)._replacements.get(name)
+            message += "" if known is None else f"; write {known}"
+            raise AttributeError(message, name=name, obj=self)
 
 
 def without_others(module: str, known: Iterable[str]) -> Callable[[str], Any]:

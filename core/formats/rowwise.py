@@ -250,18 +250,18 @@ class Counting(NamedTuple):
         return Counted(again.indptr, entries, again.arguments, beside)
 
 
-def counting(csr: Csr, rows: int, count: Operation, fill: Operation, *arguments: Any) -> Counting:
+def counting(csr: Csr, rows: int, count: Operation, fill: Operation, *operands: Any) -> Counting:
     """Submit the work of :func:`counted` without a wait."""
     executor, dtype = csr.executor, csr.index_dtype
     lengths = executor.allocate((rows,), dtype)
     total = executor.allocate((1,), np.int64)
     taken = {parameter.name for parameter in count.parameters}
-    named = [a for p, a in zip(fill.parameters, arguments, strict=False) if p.name in taken]
+    named = [a for p, a in zip(fill.parameters, operands, strict=False) if p.name in taken]
     indptr = executor.allocate((rows + 1,), dtype)
     executor.run(count, *named, lengths, total)
     # Submitted before the wait for the total, so that the device is busy during the wait.
     executor.run(scan.pointers, lengths, indptr)
-    return Counting(csr, count, fill, indptr, total, arguments)
+    return Counting(csr, count, fill, indptr, total, operands)
 
 
 def counted(

@@ -64,7 +64,7 @@ def is_dense_mask(A: object) -> bool:
     if not (isinstance(A, np.ndarray) or is_tensor(A)):
         return False
     dense = "strided" in str(getattr(A, "layout", "strided"))
-    return dense and len(np.shape(A)) == 2 and "bool" in str(_DTYPE(A))
+    return dense and len(getattr(A, "shape", ())) == 2 and "bool" in str(_DTYPE(A))
 
 
 def edge_list_remedy(A: object) -> str:

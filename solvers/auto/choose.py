@@ -12,6 +12,7 @@ import numpy as np
 from ...core.capture import SOLVES
 from ...core.distributed.shared import over_groups
 from ...core.errors import InvalidArgument
+from ...core.factors import whole_number
 from ...core.formats import Csr, Matrix
 from ...core.linop import LinOp
 from ...core.loggers import Logger
@@ -237,6 +238,8 @@ def _require_valid(call: SolveCall, operator: LinOp, rectangular: bool) -> None:
             f"method: the direct solver needs a square matrix, got {operator.shape[0]}x"
             f"{operator.shape[1]}; use method='lsmr'"
         )
+    if call.limits.maxiter is not None:
+        whole_number(call.limits.maxiter, "maxiter, the limit of iterations")
     effort, budget = call.effort, call.budget
     if effort not in EFFORTS:
         raise InvalidArgument(f"effort: expected one of {', '.join(EFFORTS)}, got {effort!r}")

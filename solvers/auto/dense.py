@@ -278,6 +278,12 @@ class _System:
     dtype: Any
     exponents: Numbers
 
+    def overflowing(self, x: Numbers) -> NDArray[np.bool_]:
+        """Return which columns of a solution of the scaled system are too large for the dtype."""
+        with np.errstate(all="ignore"):
+            made = _times_power(x, self.matrix.exponent - self.exponents)
+        return np.logical_not(np.isfinite(made).all(axis=0))
+
     def unscaled(self, x: Numbers) -> Numbers | None:
         """Return the solution without the scaling; None if its digits leave the dtype's range."""
         powers = self.matrix.exponent - self.exponents
@@ -339,8 +345,9 @@ def solve_small(A: LinOp, b: Any, rtol: float, atol: float) -> Result | None:
     Returns
     -------
     Result or None
-        None if the system is not small or not regular, or if the tolerance is not met: other
-        methods have to solve it.
+        Columns of which the solution overflows the dtype are zero and out of range: no method has a
+        number for them. None if the system is not small or not regular, or if the tolerance is not
+        met: other methods have to solve it.
     """
     began = time.perf_counter()
     system = _system(A, b, rtol, atol)
@@ -350,16 +357,21 @@ def solve_small(A: LinOp, b: Any, rtol: float, atol: float) -> Result | None:
     small = system.matrix
     with np.errstate(all="ignore"), one_thread():
         found = small.solve(system.b, system.threshold, system.dtype)
-    if found is None or not np.all(found[1] <= system.threshold):
+    if found is None:
+        return None
+    x, norm = found
+    lost = system.overflowing(x)
+    if not np.all((norm <= system.threshold) | lost):
         return None
     if not small.is_regular_to_precision:
         singular = shortest_of_small(A, b, rtol, atol)
         if singular is not None:
             return singular
-    x, norm = found
-    error = small.error(x, norm)
+        if lost.any():
+            return None
+    error = small.error(x[:, ~lost], norm[~lost])
     tried = AttemptRecord(DIRECT, "dense", setup, 1, 0.0, "")
-    made = _result(A, b, system, x, norm, tried, began)
+    made = _result(A, b, system, x, norm, tried, began, lost)
     if made is None:
         return None
     notes = [*NOTES, *about_error(error, small.condition)]
@@ -405,8 +417,14 @@ def _result(
     norm: Numbers,
     tried: AttemptRecord,
     began: float,
+    lost: NDArray[np.bool_] | None = None,
 ) -> Result | None:
-    """Return the result of a dense solve that converged; None if ``x`` loses digits."""
+    """Return the result of a solve by dense arrays; None if ``x`` loses digits.
+
+    All columns have converged but the ``lost`` ones, which overflow.
+    """
+    fails = np.zeros(norm.size, bool) if lost is None else lost
+    x, norm = np.where(fails, 0, x), np.where(fails, system.norm_b, norm)
     solution = system.unscaled(x)
     if solution is None:
         return None
@@ -418,9 +436,11 @@ def _result(
     seconds = time.perf_counter() - began
     history = np.stack([norm_b, norm])
     attempt = replace(tried, seconds=seconds - tried.setup_seconds, reason="converged")
+    if fails.any():
+        attempt = replace(attempt, reason="out of range")
     return Result(
         x=like(A.executor, A.executor.from_host(np.ascontiguousarray(solution)), b),
-        stops=[Stop.CONVERGED] * k,
+        stops=[Stop.OUT_OF_RANGE if fail else Stop.CONVERGED for fail in fails],
         column_iterations=np.ones(k, np.int64),
         residual_norm=float(norm[0]) if one else norm,
         residuals=history[:, 0] if one else history,

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ...core.errors import InvalidArgument
+from ...core.factors import whole_number
 from ...core.linop import LinOp
 from ...core.settings import option_names
-from ..krylov.gmres import RESTART, checked_restart
+from ..krylov.gmres import RESTART
 from ..registry import SOLVERS
 from .candidates import Candidate
 from .methods import AskedMethod
@@ -35,7 +36,7 @@ def asked_restart(restart: Any, asked: AskedMethod) -> int:
     InvalidArgument
         If it is not a valid length, or if the requested method has no cycles.
     """
-    length = checked_restart(restart)
+    length = whole_number(restart, "restart", 1)
     if asked.kind is not None and "restart" not in option_names(asked.kind):
         cyclic = [name for name, kind in SOLVERS.items() if "restart" in option_names(kind)]
         raise InvalidArgument(

@@ -20,12 +20,14 @@ from ...core.batch.factors import (
 from ...core.batch.verdicts import Verdicts
 from ...core.dtypes import common_dtype, real_dtype
 from ...core.errors import InvalidArgument, InvalidMatrix, ShapeMismatch
+from ...core.factors import whole_number
 from ...core.registry import executor as executor_by_name
 from ...core.settings import Settings
 from ...core.status import Stop
 from ...core.stopping import AbsoluteResidual, RelativeResidual
 from ..direct.engine import Engine, LogDeterminant, chosen_engine
 from ..driver.scaling import LEAST_NORM, SAFE_NORMS
+from ..driver.unrecorded import Unrecorded
 from .mixed import MixedSolver
 from .operands import Operands, operands, tolerances
 from .run import BatchRun, replacement
@@ -45,7 +47,7 @@ KEPT_BYTES = 2**30
 OWN = ("auto", "dense", "banded")
 
 
-class BatchDirect:
+class BatchDirect(Unrecorded):
     """Direct solver for the systems of a batch; ``Direct(A)`` of a batch creates it.
 
     Parameters
@@ -110,13 +112,12 @@ class BatchDirect:
     ) -> None:
         if A.shape[0] != A.shape[1]:
             raise ShapeMismatch(f"Direct needs square matrices, got {A.shape[0]}x{A.shape[1]}")
-        if not isinstance(refine, (int, np.integer)) or refine < 0:
-            raise InvalidArgument(f"refine: expected an integer of at least 0, got {refine!r}")
+        steps = whole_number(refine, "refine")
         if executor is not None and A._follows:
             A = A.to(executor_by_name(executor))
         self.kind, self.A = kind, A
         self.shape, self.batch_shape, self.executor = A.shape, A.batch_shape, A.executor
-        self.engine, self.ordering, self.refine = engine, ordering, int(refine)
+        self.engine, self.ordering, self.refine = engine, ordering, steps
         self.tolerances = tolerances(A, rtol, atol)
         self._given = {
             "engine": engine, "ordering": ordering, "refine": refine, "rtol": rtol, "atol": atol,

@@ -10,12 +10,13 @@ import numpy as np
 from ...core.batch import BatchResult
 from ...core.batch.result import require_solved, summary
 from ...core.wording import counted
+from ..driver.unrecorded import Unrecorded
 
 if TYPE_CHECKING:
     from ...core.batch import MixedBatch
 
 
-class MixedSolver:
+class MixedSolver(Unrecorded):
     """A solver for all matrices of :func:`wollemi.batch`; operands and results are lists.
 
     Parameters

@@ -26,6 +26,7 @@ from ...core.status import Stop
 from ...core.stopping import Criterion
 from ..driver.as_preconditioner import as_preconditioner
 from ..driver.scaling import LEAST_NORM, SAFE_NORMS
+from ..driver.unrecorded import Unrecorded
 from .member import Member, criterion
 from .mixed import MixedSolver
 from .operands import Operands, operands, tolerances
@@ -42,7 +43,7 @@ Numbers = np.ndarray[Any, Any]
 FIRST = 8
 
 
-class BatchSolver:
+class BatchSolver(Unrecorded):
     """A Krylov solver for every system of a batch; ``wl.solvers.Cg(A)`` of a batch creates it.
 
     Parameters

@@ -44,7 +44,8 @@ def describe(solver: Any, M: Any, rtol: float | None, atol: float, maxiter: int 
     Raises
     ------
     InvalidArgument
-        If an argument belongs to one matrix, such as an operator.
+        If an argument belongs to one matrix, such as an operator, or the solver does not have the
+        option.
     """
     if isinstance(solver, Settings):
         if (M, rtol, atol, maxiter) != ("auto", None, 0.0, None):
@@ -54,7 +55,15 @@ def describe(solver: Any, M: Any, rtol: float | None, atol: float, maxiter: int 
             )
         return json.dumps({"settings": solver.to_dict()})
     if solver == "direct":
-        return json.dumps({"settings": {"solver": "direct"}})
+        for name, given in (("M", M != "auto"), ("maxiter", maxiter is not None)):
+            if given:
+                raise InvalidArgument(
+                    f'{name}: solver="direct" factorizes the matrix and takes no {name}; leave it '
+                    "away, or take an iterative solver"
+                )
+        limits = {} if rtol is None else {"rtol": rtol}
+        limits |= {"atol": atol} if atol else {}
+        return json.dumps({"settings": {"solver": "direct", **limits}})
     if isinstance(getattr(solver, "settings", None), Settings):
         raise InvalidArgument(
             f"solver: this {type(solver).__name__} has a matrix already: pass solver.settings"

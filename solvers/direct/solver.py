@@ -9,6 +9,7 @@ import numpy as np
 
 from ...core.dtypes import common_dtype, real_dtype
 from ...core.errors import InvalidArgument, InvalidMatrix, ShapeMismatch
+from ...core.factors import whole_number
 from ...core.formats import Csr, Matrix
 from ...core.formats.entries import with_entries
 from ...core.linop import LinOp
@@ -37,6 +38,7 @@ from ..driver.scaling import (
     scaled_back,
     times,
 )
+from ..driver.unrecorded import Unrecorded
 from .engine import Engine, EngineFactors, LogDeterminant, NoRows, chosen_engine
 from .structural_rank import require_structural_rank
 
@@ -47,7 +49,7 @@ if TYPE_CHECKING:
 PROGRESS = 0.5
 
 
-class Direct(LinOp, metaclass=Configurable):
+class Direct(Unrecorded, LinOp, metaclass=Configurable):
     """A direct solver: one analysis of the pattern, one factorization, any number of solves.
 
     Parameters
@@ -118,10 +120,8 @@ class Direct(LinOp, metaclass=Configurable):
         atol: float = 0.0,
         executor: Executor | str | None = None,
     ) -> None:
-        if not isinstance(refine, (int, np.integer)) or refine < 0:
-            raise InvalidArgument(f"refine: expected an integer of at least 0, got {refine!r}")
         self.stop: Criterion = RelativeResidual(rtol) | AbsoluteResidual(atol)
-        self.refine = int(refine)
+        self.refine = whole_number(refine, "refine")
         matrix = self._checked(as_linop(A, executor))
         self.executor, self.shape, self.dtype = matrix.executor, matrix.shape, matrix.dtype
         self._engine: Engine = chosen_engine(engine, self.executor)(ordering)
@@ -301,13 +301,18 @@ class Direct(LinOp, metaclass=Configurable):
             scale_columns(self.executor, again, sides.solution_exponents)
             found = self._residual_norms(residual, sides, again)[1]
             found[~np.isfinite(largest_values(self.executor, solution))] = np.inf
+            given, lost = scaled_back(self.executor, start, sides.solution_exponents)
             for c in changed:
                 if stops[c] == Stop.CONVERGED and not found[c] <= limits.threshold[c]:
                     stops[c] = Stop.OUT_OF_RANGE
                 norms_found[c] = found[c]
-                if not np.isfinite(found[c]):
-                    self.executor.run(vector.fill, column(solution, c), 0.0)
-                    norms_found[c] = sides.norm[c]
+                before = sides.norm[c] if c in lost else history[0][c]
+                if stops[c] != Stop.CONVERGED and not found[c] <= before:  # the start is better
+                    kept = 0.0 if c in lost else 1.0
+                    self.executor.run(
+                        vector.axpby, column(given, c), column(solution, c), kept, 0.0
+                    )
+                    norms_found[c] = before
         history = [sides.given(one) for one in [*history[:-1], norms_found]]
         last, thresholds, sizes = (
             history[-1], sides.given(limits.threshold), sides.given(sides.norm)

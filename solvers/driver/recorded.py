@@ -17,6 +17,7 @@ from ...core.links import works_alone
 from ...core.operands import as_block, is_host, native_in_place
 from ...core.status import READ, Stop
 from ...core.tracked import untracked
+from ...core.wording import counted
 from .scaling import LEAST_NORM, SAFE_NORMS, largest_values
 from .verdict import ended_by, verdict
 
@@ -43,6 +44,12 @@ class RecordedStatus(NamedTuple):
     iterations: int
     residual_norm: float
     threshold: float
+
+    def __repr__(self) -> str:
+        return (
+            f"<RecordedStatus: {self.reason}; {counted(self.iterations, 'iteration')}, residual "
+            f"norm {self.residual_norm:.3g}, threshold {self.threshold:.3g}>"
+        )
 
     @property
     def converged(self) -> bool:

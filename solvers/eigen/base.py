@@ -12,6 +12,7 @@ from ...core.dtypes import common_dtype
 from ...core.edges import Edge, GroupEdge
 from ...core.errors import InvalidArgument, InvalidMatrix, ShapeMismatch
 from ...core.executor import brought_together, same_executor
+from ...core.factors import whole_number
 from ...core.linop import LinOp
 from ...core.notes import Note, Topic
 from ...core.operands import is_host
@@ -20,6 +21,7 @@ from ...core.settings import Settings, settings_of
 from ...core.setup_time import setup_seconds
 from ...core.status import Stop
 from ..driver.scaling import largest_values
+from ..driver.unrecorded import Unrecorded
 from .pencil import Pencil
 from .result import EigenResult
 from .scale import IDENTITY, Measure, measured
@@ -36,7 +38,7 @@ ASYMMETRY = 1e-4
 NOTED = 64.0
 
 
-class EigenSolver(Described):
+class EigenSolver(Unrecorded, Described):
     """The base of solvers for ``A x = lambda B x`` with Hermitian ``A`` and ``B > 0``."""
 
     SHARED = True
@@ -87,14 +89,13 @@ class EigenSolver(Described):
 
     def _size(self, k: Any, limit: int) -> int:
         """Return the number of requested pairs, or raise."""
-        if not isinstance(k, (int, np.integer)) or isinstance(k, bool) or k < 1:
-            raise InvalidArgument(f"k: expected an integer of at least 1, got {k!r}")
-        if k > limit:
+        count = whole_number(k, "k", 1)
+        if count > limit:
             raise InvalidArgument(
                 f"k: {k} pairs were asked for, and a matrix of {self.shape[0]} rows has at most "
                 f"{limit} that this solver finds; use numpy.linalg.eigh(A.toarray())"
             )
-        return int(k)
+        return count
 
     def _versions(self) -> tuple[int, ...]:
         """Return the versions of the values of ``A`` and ``B``."""
@@ -205,12 +206,13 @@ def left_at(edge: Edge, X: Array, asked: Any) -> Any:
 
 def require_tolerances(rtol: Any, atol: Any, maxiter: Any) -> None:
     """Raise InvalidArgument unless tolerances and the limit on iterations are numbers."""
-    for name, value in (("rtol", rtol), ("atol", atol), ("maxiter", maxiter)):
+    whole_number(maxiter, "maxiter")
+    for name, value in (("rtol", rtol), ("atol", atol)):
         try:
             fits = bool(value >= 0) and np.isfinite(value)
         except TypeError:
             fits = False
-        if not fits or (name == "maxiter" and value % 1):
+        if not fits:
             raise InvalidArgument(f"{name}: expected a number of at least 0, got {value!r}")
 
 

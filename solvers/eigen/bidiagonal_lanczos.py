@@ -11,10 +11,12 @@ from ...core.described import Described
 from ...core.dtypes import common_dtype
 from ...core.edges import GroupEdge, edge_of
 from ...core.errors import InvalidArgument
+from ...core.factors import whole_number
 from ...core.operator import as_linop
 from ...core.settings import Configurable, Settings, settings_of
 from ...core.setup_time import setup_seconds
 from ...core.status import Stop
+from ..driver.unrecorded import Unrecorded
 from . import residual, tall
 from .base import agreement_of, basis_size, left_at, require_tolerances, started
 from .pencil import survive, verdicts
@@ -36,7 +38,7 @@ _OF_SQUARES = (
 )
 
 
-class SingularValues(Described, metaclass=Configurable):
+class SingularValues(Unrecorded, Described, metaclass=Configurable):
     """A few largest or smallest singular triplets of an operator of any shape.
 
     Parameters
@@ -106,13 +108,10 @@ class SingularValues(Described, metaclass=Configurable):
         self.A = as_linop(A, executor)
         rows, columns = self.A.shape
         least = min(rows, columns)
-        if not isinstance(k, (int, np.integer)) or not 1 <= k <= least:
-            raise InvalidArgument(
-                f"k: expected an integer from 1 to {least}, the smaller dimension, got {k!r}"
-            )
+        count = whole_number(k, "k", 1, least)
         if which not in ("LM", "SM"):
             raise InvalidArgument(f"which: expected 'LM' or 'SM', got {which!r}")
-        self.k, self.which, self.seed = int(k), which, seed
+        self.k, self.which, self.seed = count, which, seed
         self.ncv = basis_size(ncv, self.k, least)
         self.rtol, self.atol = float(rtol), float(atol)
         self.maxiter = 10 * least if maxiter is None else int(maxiter)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.errors import InvalidArgument
+from ...core.factors import whole_number
 from ...core.operations import gmres, vector
 from ...core.operations import status as status_steps
 from ...core.status import Status
@@ -97,11 +97,10 @@ class Gcrotmk(Fgmres):
         recycle: bool = False,
         **settings: Any,
     ) -> None:
-        if k is not None and (not isinstance(k, (int, np.integer)) or k < 0):
-            raise InvalidArgument(f"k: expected an integer of at least 0, got {k!r}")
+        count = None if k is None else whole_number(k, "k")
         super().__init__(A, M, restart=restart, **settings)
         #: Number of vectors that are kept.
-        self.outer = min(self.restart if k is None else int(k), self.shape[0])
+        self.outer = min(self.restart if count is None else count, self.shape[0])
         #: Vectors u, of shape (n, k), with which a solve starts, the newest last.
         self.given: list[Any] = []
         self.recycle = bool(recycle)

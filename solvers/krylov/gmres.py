@@ -8,22 +8,11 @@ import numpy as np
 
 from ...core.dtypes import name_of, real_dtype, storage_dtype
 from ...core.errors import InvalidArgument
+from ...core.factors import whole_number
 from ...core.operations import gmres, vector
 from ...core.step import BREAKDOWN, NOT_FINITE, Steps, finite, norm2, sqrt
 from ..driver.workspace import Workspace
 from .base import SIDES, KrylovSolver
-
-
-def checked_restart(restart: Any) -> int:
-    """Return a cycle length, or raise InvalidArgument."""
-    if (
-        not isinstance(restart, (int, float, np.integer))
-        or not 1 <= restart < np.inf
-        or restart % 1
-    ):
-        raise InvalidArgument(f"restart: expected an integer of at least 1, got {restart!r}")
-    return int(restart)
-
 
 #: Default cycle length of all restarted methods. SciPy's 20 stalls on many real matrices for which
 #: 30 does not. :mod:`wollemi.linalg` uses SciPy's value.
@@ -146,7 +135,7 @@ class Gmres(KrylovSolver):
         super().__init__(A, M, **settings)
         #: The side of ``M``; without ``M``, both are equal.
         self.side = side if self.M is not None else SIDES[0]
-        self.restart = checked_restart(restart)
+        self.restart = whole_number(restart, "restart", 1)
         #: The dtype in which the basis is stored; None for the dtype of the solver.
         self.basis = None if basis is None else name_of(storage_dtype(basis, self.dtype))
         self.cycle = max(min(self.restart, self.shape[0]), 1)

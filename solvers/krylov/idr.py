@@ -9,7 +9,7 @@ from typing import Any, ClassVar, TypeVarTuple
 
 import numpy as np
 
-from ...core.errors import InvalidArgument
+from ...core.factors import whole_number
 from ...core.step import (
     BREAKDOWN,
     NOT_FINITE,
@@ -333,10 +333,9 @@ class Idr(KrylovSolver):
     SPARE: ClassVar[str] = "t"
 
     def __init__(self, A: Any, M: Any = None, *, s: int = SHADOWS, **settings: Any) -> None:
-        if not isinstance(s, (int, np.integer)) or isinstance(s, bool) or not 1 <= s <= MOST:
-            raise InvalidArgument(f"s: expected an integer from 1 to {MOST}, got {s!r}")
+        count = whole_number(s, "s", 1, MOST)
         super().__init__(A, M, **settings)
-        self.s = int(s)
+        self.s = count
         #: The number of shadow vectors in use: at most the number of unknowns.
         self.shadows = max(min(self.s, self.shape[0]), 1)
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ...core.dtypes import real_dtype
-from ...core.errors import InvalidArgument
+from ...core.factors import whole_number
 from ...core.operations import vector
 from ..driver.workspace import Workspace
 from .fgmres import Fgmres
@@ -72,12 +70,9 @@ class Lgmres(Fgmres):
         augmentation: int = 3,
         **settings: Any,
     ) -> None:
-        if not isinstance(augmentation, (int, np.integer)) or augmentation < 0:
-            raise InvalidArgument(
-                f"augmentation: expected an integer of at least 0, got {augmentation!r}"
-            )
+        count = whole_number(augmentation, "augmentation")
         super().__init__(A, M, restart=restart, **settings)
-        self.augmentation = int(augmentation)
+        self.augmentation = count
         #: Corrections, of shape (n, k), with which a solve starts, the newest last.
         self.given: list[Any] = []
         #: Number of Krylov vectors of a cycle, and its number of iterations.

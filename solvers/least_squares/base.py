@@ -13,6 +13,7 @@ from ...core.distributed.matrix import Csr as SharedCsr
 from ...core.dtypes import common_dtype
 from ...core.errors import InvalidArgument, ShapeMismatch
 from ...core.executor import brought_together, same_executor
+from ...core.factors import whole_number
 from ...core.formats import Diagonal, Matrix
 from ...core.formats.norms import norm
 from ...core.iteration import Iteration, Replay
@@ -28,6 +29,7 @@ from ...core.setup_time import sets_up
 from ..driver.as_preconditioner import as_preconditioner
 from ..driver.residual import NormalResidual
 from ..driver.scaling import Scales, power_of_two, scale_for, times
+from ..driver.unrecorded import Unrecorded
 from ..driver.watching import SolveWatchers
 from ..driver.workspace import Workspace
 from ..preconditioners.base import savepoint
@@ -79,7 +81,7 @@ class LeastSquaresWorkspace(Workspace):
             self._make((name,), (rows, self.k), self.dtype)
 
 
-class LeastSquaresSolver(LinOp, metaclass=Configurable):
+class LeastSquaresSolver(Unrecorded, LinOp, metaclass=Configurable):
     """The base of solvers that minimize ``|A x - b|`` for operators of any shape.
 
     A subclass has ``initialize``, which starts the process from the true residual ``work.r`` and
@@ -110,15 +112,14 @@ class LeastSquaresSolver(LinOp, metaclass=Configurable):
     ) -> None:
         for name, value in {"atol": atol, "btol": btol, "conlim": conlim, "damp": damp}.items():
             _require_number(name, value)
-        if maxiter is not None and (maxiter < 0 or maxiter % 1):
-            raise InvalidArgument(f"maxiter: expected an integer of at least 0, got {maxiter!r}")
+        limit = None if maxiter is None else whole_number(maxiter, "maxiter")
         self.A = as_linop(A, executor)
         if self.A._follows and isinstance(M, LinOp):
             self.A, M = brought_together("the solver", self.A, M)
         self.damp, self.atol, self.btol, self.conlim = map(float, (damp, atol, btol, conlim))
         self.executor = self.A.executor
         self.shape = self.A.shape[::-1]
-        self.maxiter = 10 * max(self.shape[0], 1) if maxiter is None else int(maxiter)
+        self.maxiter = 10 * max(self.shape[0], 1) if limit is None else limit
         self._asked_M = M
         self.M = self._preconditioner()
         self.dtype = common_dtype(*(op.dtype for op in (self.A, self.M) if op is not None))

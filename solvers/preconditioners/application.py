@@ -6,6 +6,7 @@ from typing import Any
 
 from ...core.deprecation import register_deprecation
 from ...core.errors import InvalidArgument
+from ...core.factors import whole_number
 from ...core.lazy import Temporary
 
 #: Default number of Jacobi sweeps that apply a triangular factor if its rows are not solved in
@@ -44,10 +45,5 @@ def checked_application(apply: str | None, by_rows: bool) -> tuple[str, int]:
 
 def checked_count(value: Any, name: str) -> int:
     """Return a number of sweeps, or a power; raise InvalidArgument if it is invalid."""
-    try:
-        count = int(value)
-    except (TypeError, ValueError):
-        count = 0
-    if count < 1 or (isinstance(value, float) and value % 1):
-        raise InvalidArgument(f"{name}: expected an integer of at least 1, got {value!r}")
-    return count
+    digits = isinstance(value, str) and value.isdecimal()
+    return whole_number(int(value) if digits else value, name, 1)

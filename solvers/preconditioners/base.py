@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from ...core.caller import warn_caller
 from ...core.capture import CHANGES
 from ...core.dtypes import real_dtype
 from ...core.equivalents import OF_PRECONDITIONERS
@@ -19,13 +20,14 @@ from ...core.errors import InvalidArgument, InvalidMatrix, ShapeMismatch, Unsupp
 from ...core.formats import Csr, Matrix
 from ...core.formats.entries import with_entries
 from ...core.formats.rowwise import is_known_distinct
-from ...core.hooks import Hook, hook, required
+from ...core.hooks import Hook, hook, is_of_wollemi, required
 from ...core.lazy import Temporary
 from ...core.links import works_alone
 from ...core.linop import LinOp
 from ...core.operations import vector
 from ...core.operator import as_linop
 from ...core.settings import Configurable, Settings, settings_of
+from ...core.suggest import NamesReplacements
 
 if TYPE_CHECKING:
     from ...core.executor import Array, Executor
@@ -48,7 +50,7 @@ class RecordedRefresh:
     failures: Array
 
 
-class Preconditioner(LinOp, metaclass=Configurable):
+class Preconditioner(NamesReplacements, LinOp, metaclass=Configurable):
     """The base of operators that approximate the inverse of a matrix.
 
     A subclass names in :attr:`parts` the attributes with its operators, and has three methods:
@@ -105,18 +107,11 @@ class Preconditioner(LinOp, metaclass=Configurable):
         self.shape, self.dtype, self.executor = matrix.shape, matrix.dtype, matrix.executor
         self.notes = []
         self._matrix = matrix
+        before = frozenset(vars(self))
         self._setup(self._part(matrix))
         self._require_parts()
+        self._warn_of_arrays(vars(self).keys() - before)
         self._require_finite()
-
-    if not TYPE_CHECKING:  # else type checkers would accept every name
-
-        def __getattr__(self, name: str) -> Any:
-            """Raise an error that names the replacement for another library's method."""
-            message = f"{type(self).__name__!r} object has no attribute {name!r}"
-            known = type(self)._replacements.get(name)
-            message += "" if known is None else f"; write {known}"
-            raise AttributeError(message, name=name, obj=self)
 
     def _require_parts(self) -> None:
         """Raise unless :attr:`parts` names exactly the operators that the set-up created.
@@ -142,6 +137,29 @@ class Preconditioner(LinOp, metaclass=Configurable):
                 raise InvalidArgument(
                     f"{kind}: setup(A) made the operator {name!r}, and parts does not name it, so "
                     f"to() and astype() would leave it as it is: write parts = {names!r}"
+                )
+
+    def _warn_of_arrays(self, made: Set[str]) -> None:
+        """Warn of arrays that the set-up of a user's class made, which stay where they are.
+
+        Parameters
+        ----------
+        made : set of str
+            The attributes that the set-up has set.
+        """
+        kind = type(self)
+        by = next(base for base in kind.__mro__ if "_setup" in vars(base))
+        moves = kind._remade is not Preconditioner._remade or kind.to is not Preconditioner.to
+        if is_of_wollemi(by) or moves:
+            return
+        for name in sorted(made):
+            value = getattr(self, name)
+            if (isinstance(value, np.ndarray) or self.executor.owns(value)) and value.ndim:
+                warn_caller(
+                    f"{kind.__name__}: setup(A) made the array {name!r}, and to() and astype() "
+                    "leave arrays as they are, so that a copy on another executor fails: write "
+                    f"self.{name} = wl.Diagonal(array), or wl.Dense(array), and "
+                    f"parts = {(*self.parts, name)!r}"
                 )
 
     @property

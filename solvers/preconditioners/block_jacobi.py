@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ...core.deprecation import OldOptions
-from ...core.errors import InvalidArgument, InvalidMatrix
+from ...core.errors import InvalidMatrix
+from ...core.factors import whole_number
 from ...core.formats import Bsr, Csr, Matrix
 from ...core.linop import LinOp
 from .base import RecordedRefresh, Transposable, require_finite
@@ -100,11 +101,7 @@ class BlockJacobi(Transposable):
         storage: Any = None,
         executor: Executor | str | None = None,
     ) -> None:
-        if size is not None and (
-            not isinstance(size, (int, np.integer)) or not 1 <= size <= LARGEST
-        ):
-            raise InvalidArgument(f"size: expected an integer of 1 to {LARGEST}, got {size!r}")
-        self.size = None if size is None else int(size)
+        self.size = None if size is None else whole_number(size, "size", 1, LARGEST)
         self.storage = storage
         super().__init__(A, executor=executor)
 

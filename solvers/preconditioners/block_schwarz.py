@@ -9,6 +9,7 @@ import numpy as np
 
 from ...core.deprecation import OldOptions
 from ...core.errors import InvalidArgument
+from ...core.factors import whole_number
 from ...core.formats import Csr, Matrix
 from ...core.lazy import Temporary
 from ...core.linop import LinOp
@@ -106,15 +107,9 @@ class BlockSchwarz(Transposable):
         restricted: bool = True,
         executor: Executor | str | None = None,
     ) -> None:
-        for name, value, least in (("blocks", blocks, 1), ("overlap", overlap, 0)):
-            if value is not None and (
-                not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least
-            ):
-                raise InvalidArgument(
-                    f"{name}: expected an integer of at least {least}, got {value!r}"
-                )
-        self.blocks = None if blocks is None else int(blocks)
-        self.overlap, self.inner, self.restricted = int(overlap), inner, bool(restricted)
+        self.blocks = None if blocks is None else whole_number(blocks, "blocks", 1)
+        self.overlap = whole_number(overlap, "overlap")
+        self.inner, self.restricted = inner, bool(restricted)
         super().__init__(A, executor=executor)
 
     # ---- set-up

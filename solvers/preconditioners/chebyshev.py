@@ -8,6 +8,7 @@ import numpy as np
 
 from ...core.deprecation import OldOptions
 from ...core.errors import InvalidArgument, InvalidMatrix
+from ...core.factors import whole_number
 from ...core.formats import Diagonal, Matrix
 from ...core.lazy import Temporary
 from ...core.operations import vector
@@ -153,9 +154,7 @@ class Chebyshev(Transposable):
         bounds: Sequence[float] | float | str = "auto",
         executor: Executor | str | None = None,
     ) -> None:
-        if not isinstance(degree, (int, np.integer)) or degree < 1:
-            raise InvalidArgument(f"degree: expected an integer of at least 1, got {degree!r}")
-        self.degree = int(degree)
+        self.degree = whole_number(degree, "degree", 1)
         self._part_asked, self._asked = _interval(fraction, bounds)
         super().__init__(A, executor=executor)
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from ...core.deprecation import OldOptions
 from ...core.dtypes import is_complex
-from ...core.errors import InvalidArgument, InvalidMatrix
+from ...core.errors import InvalidMatrix
+from ...core.factors import whole_number
 from ...core.formats import Csr, Matrix
 from ...core.formats.arithmetic import add, matmul
 from ...core.formats.rowwise import with_index_dtype
@@ -86,7 +87,7 @@ class Isai(Transposable):
     old_options = OldOptions(since="0.3", removal="0.5", positions=("power",))
 
     def __init__(self, A: Any, *, power: int = 1, executor: Executor | str | None = None) -> None:
-        self.power = checked_power(power, "power")
+        self.power = whole_number(power, "power", 1)
         super().__init__(A, executor=executor)
 
     def _setup(self, A: Matrix) -> None:
@@ -168,7 +169,7 @@ class Fsai(Preconditioner):
     old_options = OldOptions(since="0.3", removal="0.5", positions=("power",))
 
     def __init__(self, A: Any, *, power: int = 1, executor: Executor | str | None = None) -> None:
-        self.power = checked_power(power, "power")
+        self.power = whole_number(power, "power", 1)
         super().__init__(A, executor=executor)
 
     def _setup(self, A: Matrix) -> None:
@@ -225,19 +226,6 @@ class Fsai(Preconditioner):
 
 
 # ---- patterns
-
-
-def checked_power(power: Any, name: str) -> int:
-    """Return the power of a pattern.
-
-    Raises
-    ------
-    InvalidArgument
-        If it is not an integer of at least 1.
-    """
-    if not isinstance(power, (int, np.integer)) or isinstance(power, bool) or power < 1:
-        raise InvalidArgument(f"{name}: expected an integer of at least 1, got {power!r}")
-    return int(power)
 
 
 def powers(S: Csr, power: int) -> Csr:

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...core.deprecation import OldOptions
 from ...core.errors import InvalidArgument, InvalidMatrix
+from ...core.factors import whole_number
 from ...core.formats import Diagonal, Matrix
 from ...core.lazy import Temporary
 from ...core.operations import vector
@@ -101,11 +102,9 @@ class Polynomial(Transposable):
         bounds: Sequence[float] | None = None,
         executor: Executor | str | None = None,
     ) -> None:
-        if not isinstance(degree, (int, np.integer)) or degree < 1:
-            raise InvalidArgument(f"degree: expected an integer of at least 1, got {degree!r}")
         if kind not in KINDS:
             raise InvalidArgument(f"kind: expected one of {', '.join(KINDS)}, got {kind!r}")
-        self.degree, self.kind = int(degree), kind
+        self.degree, self.kind = whole_number(degree, "degree", 1), kind
         self._given = None if bounds is None else checked_bounds(bounds)
         super().__init__(A, executor=executor)
 

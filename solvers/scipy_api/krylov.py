@@ -15,6 +15,7 @@ import numpy as np
 from ...core.batch import BatchMatrix
 from ...core.distributed.shared import over_groups
 from ...core.errors import InvalidArgument
+from ...core.factors import whole_number
 from ...core.linop import LinOp
 from ...core.operator import as_linop
 from ...core.result import Result
@@ -26,7 +27,7 @@ from ..krylov.base import KrylovSolver
 from ..krylov.bicgstab import Bicgstab
 from ..krylov.cg import Cg
 from ..krylov.cgs import Cgs
-from ..krylov.gmres import Gmres, checked_restart
+from ..krylov.gmres import Gmres
 
 Callback = Callable[[Any], Any] | None
 
@@ -242,7 +243,7 @@ def gmres(
     operator = A if batch else as_linop(A)
     n = max(operator.shape[0], 1)
     limit = 10 * n if maxiter is None else Iterations(maxiter).count
-    length = min(checked_restart(20 if restart is None else restart), n)
+    length = min(whole_number(20 if restart is None else restart, "restart", 1), n)
     in_iterations = callback is not None and kind == "legacy"
     settings = {
         "rtol": rtol,

@@ -134,6 +134,16 @@ def test_systems_that_are_not_solved_have_no_gradients(A: wl.Csr) -> None:
         solve(A, leaf(N), solver="gmres", M="none", maxiter=1, rtol=1e-14)
 
 
+def test_options_of_a_direct_solve_count_or_are_refused(A: wl.Csr) -> None:
+    values, b = values_of(A), leaf(N)
+    for options in ({"maxiter": 3}, {"M": "jacobi"}):
+        with pytest.raises(InvalidArgument, match=f"{next(iter(options))}: solver=.direct"):
+            solve(A, b, values=values, solver="direct", **options)
+    with pytest.raises(SystemNotSolved):
+        solve(A, b, values=values, solver="direct", rtol=1e-30)
+    assert solve(A, b, values=values, solver="direct", rtol=1e-30, atol=1.0).shape == b.shape
+
+
 def test_what_makes_no_system_is_refused(A: wl.Csr) -> None:
     with pytest.raises(ShapeMismatch, match="square"):
         solve(wl.Csr(np.ones((2, 3))), leaf(2))

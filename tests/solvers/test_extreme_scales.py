@@ -75,6 +75,38 @@ def test_wl_solve_does_not_claim_a_solution_out_of_range(on, scales):
     assert not result.converged and result.reason.startswith("out of range")
 
 
+@pytest.mark.parametrize(
+    ("dtype", "small", "large"), [("float32", 1e-30, 1e20), ("complex128", 1e-200, 1e200)]
+)
+def test_one_attempt_tells_that_a_small_system_overflows(on, dtype, small, large):
+    A = wl.Csr((small * (np.eye(3) + np.eye(3, k=1))).astype(dtype), executor=on)
+    b = np.ones((3, 2), dtype)
+    b[:, 0] *= large
+    b[:, 1] *= small
+    result = wl.solve(A, b)
+    assert result.stops == [Stop.OUT_OF_RANGE, Stop.CONVERGED]
+    assert [attempt.reason for attempt in result.attempts] == ["out of range"]
+    assert np.all(result.x[:, 0] == 0)
+    np.testing.assert_allclose(result.x[:, 1], [1, 0, 1], atol=1e-6)
+    np.testing.assert_allclose(
+        result.residual_norm[0],
+        np.linalg.norm(b[:, 0].astype("clongdouble").view("longdouble")),
+        rtol=1e-5,
+    )
+
+
+def test_a_direct_solve_that_fails_is_no_worse_than_its_start(on, rng):
+    worse = 0
+    for _ in range(60):
+        A = rng.standard_normal((2, 2)) * 10.0 ** rng.uniform(290, 306)
+        b = rng.standard_normal(2) * 10.0 ** rng.uniform(-20, -8)
+        result = wl.solvers.Direct(wl.Csr(A, executor=on), rtol=1e-12).solve(b)
+        residual = norm(wide(b) - wide(A) @ wide(result.x))
+        assert residual <= 1.001 * norm(wide(b))
+        worse += not result.converged
+    assert worse > 10
+
+
 @pytest.mark.parametrize("scale", [1e-160, 1.0, 1e150])
 def test_least_squares_of_a_singular_matrix_have_one_verdict_at_all_scales(on, scale):
     A = wl.Csr(np.ones((2, 2)), executor=on)

@@ -1,13 +1,14 @@
 """Multigrid cycles with given levels."""
 
 import pickle
+from time import perf_counter
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 import wollemi as wl
-from wollemi.preconditioners import Chebyshev, Jacobi, L1Jacobi, Multigrid
+from wollemi.preconditioners import Amg, Chebyshev, Jacobi, L1Jacobi, Multigrid
 
 from .conftest import DTYPES, block, convection, poisson, tolerance
 
@@ -257,3 +258,22 @@ def test_a_large_coarsest_level_is_not_inverted():
     A = sp.eye_array(5000).tocsr()
     with pytest.raises(wl.errors.InvalidArgument, match="5000 rows"):
         Multigrid.from_levels([A])
+
+
+@pytest.mark.parametrize("given", [False, True], ids=["amg", "levels"])
+def test_reports_have_all_phases_of_a_set_up_and_of_an_update(on, given):
+    A = wl.Csr(poisson(20), executor=on)
+    M = Amg(A, coarse_rows=20)
+    if given:
+        transfers = [(level.A, level.P, level.R) for level in M.levels]
+        M = Multigrid.from_levels([*transfers, M._last])
+    assert {"smoothers", "coarsest"} <= set(M.seconds)
+    assert str(M).splitlines()[-1].startswith("set-up ")
+    A.update_values(on.from_host(2 * on.to_host(A.data)))
+    began = perf_counter()
+    M.update(A)
+    taken = perf_counter() - began
+    assert set(M.seconds) == {"products", "smoothers", "coarsest"}
+    assert sum(M.seconds.values()) <= taken
+    assert str(M).splitlines()[-1].startswith("update ")
+    assert ", update " in M.report().html()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -108,3 +109,35 @@ def test_a_preconditioner_of_array_functions_alone_needs_no_declaration(on: wl.E
     M = Halved(A)
     assert not M.resident
     assert wl.solvers.Cg(A, M=M, rtol=1e-10).solve(np.ones(N)).converged
+
+
+def test_arrays_that_a_set_up_makes_are_told_since_they_do_not_move(on: wl.Executor) -> None:
+    class Inverse(wl.preconditioners.Preconditioner):
+        def __init__(self, A: Any, *, weights: Any = None, executor: Any = None) -> None:
+            self.weights = np.ones(N) if weights is None else weights  # an option, not the set-up's
+            super().__init__(A, executor=executor)
+
+        def setup(self, A: Any) -> None:
+            self.inverse = 1 / np.asarray(A.executor.to_host(A.diagonal()))
+
+        def apply_block(self, x: Any, y: Any, alpha: complex, beta: complex) -> None:
+            y[...] = alpha * self.inverse[:, None] * x + (beta * y if beta != 0 else 0)
+
+    class Moving(Inverse):
+        def to(self, executor: Any) -> Any:
+            return type(self)(self._matrix.to(executor))
+
+    class Own(wl.preconditioners.Jacobi):
+        """A set-up of wollemi's."""
+
+    A = wl.Csr(2.0 * np.eye(N), executor=on)
+    for make in (lambda: Inverse(A), lambda: wl.solvers.Cg(A, M=Inverse())):
+        with pytest.warns(
+            UserWarning, match=r"Inverse: .*'inverse'.*parts = \('inverse',\)"
+        ) as seen:
+            make()
+        assert [warning.filename for warning in seen] == [__file__]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Moving(A)
+        Own(A)

@@ -43,7 +43,19 @@ def test_each_call_solves_for_the_numbers_in_b(on: Any, rng: Any, name: str) -> 
         assert residual <= 1.01e-9 * np.linalg.norm(rhs)
         np.testing.assert_allclose(status.residual_norm, residual, rtol=1e-3, atol=1e-14)
         assert abs(status.iterations - want.iterations) <= 1
+        assert repr(status).startswith(f"<RecordedStatus: {status.reason}; {status.iterations} it")
         np.testing.assert_allclose(status.threshold, 1e-9 * np.linalg.norm(rhs), rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["Direct", "Lsmr", "Lsqr", "Lanczos", "Lobpcg", "SingularValues"])
+def test_other_solvers_say_which_are_recorded(name: str) -> None:
+    A = wl.Csr(laplacian(4))
+    many = wl.batch([laplacian(3)] * 2)
+    solver = getattr(wl.solvers, name)
+    for made in (solver(A), *([solver(many)] if name == "Direct" else [wl.solvers.Cg(many)])):
+        with pytest.raises(AttributeError, match=r"'recorded'; write wl\.solvers\.Cg\(A, M\)\.rec"):
+            made.recorded(np.ones(16), out=np.zeros(16))
+        assert not hasattr(made, "other")
 
 
 @pytest.mark.parametrize("M", ["jacobi", "ic", "amg"])

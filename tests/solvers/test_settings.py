@@ -227,3 +227,38 @@ def test_an_unknown_option_beside_a_matrix_names_the_nearest_one():
     ):
         with pytest.raises(wl.errors.InvalidArgument, match=f"did you mean {near}=.* its options"):
             kind(A, **{wrong: 1})
+
+
+COUNTS = {
+    "Cg": ("maxiter",), "Gmres": ("restart", "maxiter"), "Lgmres": ("augmentation",),
+    "Gcrotmk": ("k",), "Idr": ("s",), "Lsmr": ("maxiter",), "Lanczos": ("k", "maxiter"),
+    "SingularValues": ("k",), "Direct": ("refine",),
+}  # fmt: skip
+PARTS = {
+    "Amg": ("width", "aggressive", "coarse_rows", "block_size"), "Chebyshev": ("degree",),
+    "Polynomial": ("degree",), "BlockJacobi": ("size",), "Isai": ("power",),
+    "BlockSchwarz": ("blocks", "overlap"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("value", [True, False, 2.5, "two", -1, float("nan"), np.True_])
+def test_numbers_of_things_are_integers_and_no_booleans(value):
+    A = wl.Csr(poisson(4))
+    for module, known in ((wl.solvers, COUNTS), (wl.preconditioners, PARTS)):
+        for name, options in known.items():
+            for option in options:
+                with pytest.raises(wl.errors.InvalidArgument, match=option):
+                    getattr(module, name)(A, **{option: value})
+    for call in (
+        lambda: wl.solve(A, np.ones(16), maxiter=value), lambda: stop.Iterations(value),
+        lambda: wl.linalg.gmres(A, np.ones(16), restart=value),
+        lambda: wl.linalg.eigsh(A, k=value), lambda: wl.linalg.svds(A, k=value),
+    ):  # fmt: skip
+        with pytest.raises(wl.errors.InvalidArgument):
+            call()
+
+
+def test_a_float_without_a_fraction_is_an_integer():
+    A, b = wl.Csr(poisson(4)), np.ones(16)
+    assert wl.solvers.Cg(A, maxiter=3.0, rtol=1e-14).solve(b).iterations == 3
+    assert wl.solvers.Gmres(A, restart=np.int64(4)).restart == 4

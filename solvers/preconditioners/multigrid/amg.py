@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from ....core.deprecation import OldOptions
 from ....core.distributed.collected import collected
 from ....core.dtypes import real_dtype
 from ....core.errors import InvalidArgument, ShapeMismatch, UnsupportedOperation
+from ....core.factors import whole_number
 from ....core.formats import Bsr, Csr, Matrix
 from ....core.formats.arithmetic import matmul
 from ....core.formats.galerkin import adjoint
@@ -97,8 +97,8 @@ class Amg(Multigrid):
     levels : list
         All levels except the coarsest, each with ``A``, ``P`` and ``R``.
     seconds : dict
-        Time of the set-up by phase. A phase ends when its work is submitted: on a device, the
-        remaining work counts for the next phase that waits.
+        Time of the set-up, or of the last update, by phase. A phase ends when its work is
+        submitted: on a device, the remaining work counts for the next phase that waits.
 
     Raises
     ------
@@ -149,8 +149,6 @@ class Amg(Multigrid):
     over_groups = "products"
     _keeps_choices = True
 
-    seconds: dict[str, float]
-
     old_options = OldOptions(
         since="0.3",
         removal="0.5",
@@ -184,20 +182,11 @@ class Amg(Multigrid):
         number = isinstance(theta, (int, float, np.number))
         if theta is not None and not (number and 0 <= theta <= 1):
             raise InvalidArgument(f"theta: expected a number between 0 and 1, got {theta!r}")
-        for name, value, least in (
-            ("block_size", block_size, 1),
-            ("width", width, 0),
-            ("aggressive", aggressive, 0),
-            ("coarse_rows", coarse_rows, 1),
-        ):
-            if value is not None and (not isinstance(value, (int, np.integer)) or value < least):
-                raise InvalidArgument(
-                    f"{name}: expected an integer of at least {least}, got {value!r}"
-                )
-        self.kind, self.theta, self.block_size = kind, theta, block_size
-        self.width = None if width is None else int(width)
-        self.coarse_rows = int(coarse_rows)
-        self.aggressive = int(aggressive)
+        self.kind, self.theta = kind, theta
+        self.block_size = None if block_size is None else whole_number(block_size, "block_size", 1)
+        self.width = None if width is None else whole_number(width, "width")
+        self.coarse_rows = whole_number(coarse_rows, "coarse_rows", 1)
+        self.aggressive = whole_number(aggressive, "aggressive")
         self._near_null = near_null
         super().__init__(
             A,
@@ -211,6 +200,8 @@ class Amg(Multigrid):
 
     # ---- set-up
 
+    seconds: dict[str, float]
+
     #: Upper bound of the entries in a row of the interpolation, on every level.
     _width: int
 
@@ -218,7 +209,6 @@ class Amg(Multigrid):
     _gathering: _Further
 
     def _setup(self, A: Matrix) -> None:
-        self.seconds = {}
         if A.partition is not None and self.level_storage is not None:
             raise UnsupportedOperation(
                 f"dtype={str(self.level_storage)!r}: a matrix that a group shares stores its "
@@ -439,25 +429,16 @@ class Amg(Multigrid):
             T, coarse = aggregation.tentative(label, count, near, size, A)
             return aggregation.smoothed(A, T), coarse
 
-    def _build(self, matrices: Parts) -> None:
-        with self._timed("smoothers"):
-            super()._build(matrices)
-
-    def _refresh(self, A: Matrix) -> None:
-        self.seconds = {}
+    def _new_operators(self, A: Matrix) -> Parts:
         if A.partition is None:
-            super()._refresh(A)
-            return
+            return super()._new_operators(A)
         matrices: Parts = []
         matrix: Any = A
         for level in self.levels:
             matrices.append((matrix, level.P, level.R))
             P, R = (part.astype(A.dtype) for part in (level.P, level.R))
             matrix = R @ (matrix @ P)
-        self._build(with_full_diagonals([*matrices, (matrix, None, None)]))
-
-    def _timed(self, phase: str) -> _Timed:
-        return _Timed(self.seconds, phase)
+        return [*matrices, (matrix, None, None)]
 
     def _block_size(self, A: Matrix) -> int:
         """Return the number of unknowns per node."""
@@ -512,20 +493,6 @@ class _Further:
     size: int
     level: int
     first: groups.OfFirst | None
-
-
-class _Timed:
-    """Adds the time of a ``with`` block to a phase."""
-
-    def __init__(self, seconds: dict[str, float], phase: str) -> None:
-        self.seconds, self.phase = seconds, phase
-
-    def __enter__(self) -> None:
-        self.began = perf_counter()
-
-    def __exit__(self, *error: object) -> None:
-        elapsed = perf_counter() - self.began
-        self.seconds[self.phase] = self.seconds.get(self.phase, 0.0) + elapsed
 
 
 def rigid_body_modes(coordinates: Any) -> np.ndarray[Any, Any]:

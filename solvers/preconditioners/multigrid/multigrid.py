@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from functools import cache, partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
@@ -27,6 +28,7 @@ from . import groups
 from .coarsest import coarsest_solver
 from .cycle import CYCLES, Walk
 from .levels import Level, checked_levels
+from .phases import Phases
 from .plot import plot
 from .report import Report, report_of
 from .smoothers import settled, smoothers_of
@@ -129,6 +131,8 @@ class Multigrid(Preconditioner):
     _settled: Any
     #: The checks of the smoothers, until the cycle is checked.
     _checks_of_smoothers: Sequence[Callable[[], None]] = ()
+    #: Seconds of the last set-up, or of the last update, by phase.
+    seconds: dict[str, float]
     #: Recompute the operators of coarser levels; created by the first update.
     _products: list[Galerkin] | None
 
@@ -210,9 +214,15 @@ class Multigrid(Preconditioner):
 
     def _setup(self, A: Matrix) -> None:
         self._products = None
+        self.seconds = Phases()
         with A.executor.uncaptured():
             levels = self._hierarchy(A)
         self._build(levels)
+
+    def _timed(self, phase: str) -> AbstractContextManager[None]:
+        """Return a block of work of which the time counts for a phase."""
+        assert isinstance(self.seconds, Phases)
+        return self.seconds.timed(phase)
 
     def _hierarchy(self, A: Matrix) -> Parts:
         """Return the matrices of all levels."""
@@ -226,8 +236,13 @@ class Multigrid(Preconditioner):
 
     def _build(self, matrices: Parts) -> None:
         """Build smoothers, the coarsest solver and the copies in the dtype of the levels."""
+        # computed when a smoother needs it
+        is_hermitian = cache(partial(has_real_spectrum, matrices[0][0]))
+        with self._timed("smoothers"):
+            self._build_levels(matrices, is_hermitian)
+
+    def _build_levels(self, matrices: Parts, is_hermitian: Callable[[], bool]) -> None:
         A = matrices[0][0]
-        is_hermitian = cache(partial(has_real_spectrum, A))  # computed when a smoother needs it
         self._settled = settled(self.smoother, is_hermitian)
         inner = self._inner_dtype(A.dtype)
         self._unit = self._unit_of([matrix for matrix, _, _ in matrices])
@@ -242,7 +257,8 @@ class Multigrid(Preconditioner):
                 if self.level_storage is not None:
                     level = level.stored(self.level_storage)
                 self.levels.append(level)
-        self.coarsest = self._coarsest(matrices[-1][0]).astype(inner)
+        with self._timed("coarsest"):
+            self.coarsest = self._coarsest(matrices[-1][0]).astype(inner)
         self._last = matrices[-1][0]
         self._begin()
 
@@ -302,6 +318,13 @@ class Multigrid(Preconditioner):
 
         The operators of coarser levels are ``R A P``.
         """
+        self.seconds = Phases()
+        with self._timed("products"):
+            matrices = self._new_operators(A)
+        self._build(with_full_diagonals(matrices))
+
+    def _new_operators(self, A: Matrix) -> Parts:
+        """Return the matrices of all levels for new values of the finest one."""
         if self._products is None:
             transfers = ((level.P, level.R) for level in self.levels)
             self._products = [
@@ -312,7 +335,7 @@ class Multigrid(Preconditioner):
         for level, product in zip(self.levels, self._products, strict=True):
             matrices.append((A, level.P, level.R))
             A = product(A.asformat("csr").without_duplicates())
-        self._build(with_full_diagonals([*matrices, (A, None, None)]))
+        return [*matrices, (A, None, None)]
 
     # ---- applying
 

@@ -27,7 +27,9 @@ class Report:
     nbytes : int
         Bytes of all matrices, including the finest level.
     seconds : dict of str to float
-        Time of the set-up by phase.
+        Time of the set-up, or of the last update, by phase.
+    work : str
+        ``"set-up"`` or ``"update"``: the work that the seconds are of.
     """
 
     title: str
@@ -36,6 +38,7 @@ class Report:
     interpolation: list[int]
     nbytes: int
     seconds: dict[str, float] = field(default_factory=dict)
+    work: str = "set-up"
 
     @property
     def operator_complexity(self) -> float:
@@ -57,7 +60,7 @@ class Report:
         ]
         totals = (
             f"{self.title}; operator complexity {self.operator_complexity:.2f}, "
-            f"{self.nbytes / 2**20:.1f} MiB, set-up {sum(self.seconds.values()):.3g} s"
+            f"{self.nbytes / 2**20:.1f} MiB, {self.work} {sum(self.seconds.values()):.3g} s"
         )
         return rows_table(totals, ("level", "rows", "entries", "per row", "entries of P"), rows)
 
@@ -75,7 +78,7 @@ class Report:
         if self.seconds:
             phases = ", ".join(f"{name} {1e3 * t:.1f} ms" for name, t in self.seconds.items())
             total = 1e3 * sum(self.seconds.values())
-            lines.append(f"set-up {total:.1f} ms: {phases}")
+            lines.append(f"{self.work} {total:.1f} ms: {phases}")
         return "\n".join(lines)
 
 
@@ -97,7 +100,8 @@ def report_of(M: Multigrid) -> Report:
         [*(A.nnz for A in matrices), last.nnz],
         [*(level.P.nnz for level in levels), 0],
         sum(level.nbytes for level in levels) + int(getattr(M.coarsest, "nbytes", 0)),
-        dict(getattr(M, "seconds", {})),
+        dict(M.seconds),
+        "update" if M._updates else "set-up",
     )
 
 

@@ -33,7 +33,7 @@ HostArray = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)
-class CoarseRows:
+class SharedCoarseRows:
     """The coarse rows of all members, as far as one member knows them.
 
     Attributes
@@ -62,7 +62,7 @@ def strong_part(A: SharedCsr, theta: float) -> Csr:
     return classical.strong_part(A.extended, theta)
 
 
-def coarse_rows(A: SharedCsr, S: Csr) -> CoarseRows:
+def coarse_rows(A: SharedCsr, S: Csr) -> SharedCoarseRows:
     """Choose coarse rows by parallel modified independent sets (PMIS); all members must call it.
 
     A row waits until adjacent rows with larger keys are decided, and becomes fine as soon as it
@@ -148,7 +148,7 @@ def _dependent_rows(A: SharedCsr, S: Csr) -> tuple[Csr, Halo | None]:
     return rows.transposed_pattern()[0], further
 
 
-def _numbered(A: SharedCsr, S: Csr, state: Array) -> CoarseRows:
+def _numbered(A: SharedCsr, S: Csr, state: Array) -> SharedCoarseRows:
     """Assign numbers to the coarse rows of all members."""
     executor, n = A.executor, S.shape[0]
     links: Any = executor.links
@@ -167,10 +167,10 @@ def _numbered(A: SharedCsr, S: Csr, state: Array) -> CoarseRows:
         taken = np.flatnonzero(chosen)
         owners = A.column_partition.owner(A.ghosts[taken])
         ghosts = np.asarray(places)[taken].astype(np.int64) + partition.offsets[owners]
-    return CoarseRows(state, number, count, partition, ghosts)
+    return SharedCoarseRows(state, number, count, partition, ghosts)
 
 
-def interpolation(A: SharedCsr, S: Csr, coarse: CoarseRows, width: int) -> SharedCsr:
+def interpolation(A: SharedCsr, S: Csr, coarse: SharedCoarseRows, width: int) -> SharedCsr:
     """Return the interpolation from coarse rows, as on one executor; all members must call."""
     executor, rows, n = A.executor, A.extended, S.shape[0]
     run, kind = S.executor.run, S.index_dtype

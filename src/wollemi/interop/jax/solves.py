@@ -63,9 +63,10 @@ def solve(
         As in :func:`wollemi.solve`; it is made anew for new values and for the adjoint solve.
     rtol, atol : float
         Stop at ``norm(b - A x) <= max(rtol * norm(b), atol)``, also in the adjoint solve. The
-        default of ``rtol`` is 1e-10 in float64 and 1e-5 in float32.
+        default of ``rtol`` is 1e-10 in float64 and 1e-5 in float32; of ``"direct"``, which
+        refines as far as it can, it is 1e-5.
     maxiter : int, optional
-        As for :func:`wollemi.solve`.
+        As for :func:`wollemi.solve`; ``"direct"`` takes neither this nor ``M``.
 
     Returns
     -------
