@@ -79,14 +79,19 @@ class MpiLinks(RankLinks):
     def wait(self, *requests: Any) -> None:
         """Wait for messages; raise MemberFailed if they do not come because a rank has failed."""
         waiting, every, since = list(requests), self.MPI.Request.Testall, None
+        began = 0.0
         for turn in range(sys.maxsize):
             if every(waiting):
                 return
-            if turn % LOOKS == LOOKS - 1 and self.listen():
-                # Who has failed may have sent this message before.
-                since = since or time.perf_counter()
-                if time.perf_counter() - since > GRACE:
-                    self.give_up()
+            if turn % LOOKS == LOOKS - 1:
+                now = time.perf_counter()
+                began = began or now
+                if self.listen():
+                    # Who has failed may have sent this message before.
+                    since = since or now
+                    if now - since > GRACE:
+                        self.give_up()
+                self.remind(began)
             if turn >= self._spins:
                 time.sleep(0 if turn < 10 * self._spins else 1e-4)
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..caller import warn_caller
 from ..errors import InvalidArgument, MemberFailed
 from ..executor import Array, Executor
 from ..host import cores
@@ -27,6 +28,9 @@ HostArray = np.ndarray[Any, Any]
 
 #: Seconds that a message may still take after a rank is known to have failed.
 GRACE = 1.0
+
+#: Seconds of waiting for other ranks after which a rank tells its user.
+LONG_WAIT = 30.0
 
 
 class RankLinks(HostLinks):
@@ -55,7 +59,7 @@ class RankLinks(HostLinks):
     def __init__(self, executor: Executor, rank: int, size: int, block: int) -> None:
         self.requests = np.zeros(2, np.int64)
         super().__init__(executor, rank, size, block)
-        self._told = False
+        self._told = self._reminded = False
         self.failed: str | None = None
         self.heard: dict[int, str] = {}
 
@@ -89,6 +93,24 @@ class RankLinks(HostLinks):
 
     def forget(self) -> None:
         """Forget the news: all ranks failed in the same call, and go on."""
+
+    # ---- waiting
+
+    def remind(self, began: float) -> None:
+        """Warn, once for a group, if this rank has waited long for the others since ``began``.
+
+        A call that one rank makes alone waits forever. The warning has the line of that call.
+        """
+        if self._reminded or time.perf_counter() - began < LONG_WAIT:
+            return
+        self._reminded = True
+        warn_caller(
+            f"rank {self.rank} of {self.size} has waited {LONG_WAIT:.0f} s in this call for other "
+            "ranks. Calls on a group and its matrices are collective: all ranks make them, in the "
+            "same order. If it is within `if group.rank == 0:`, move it out; if other ranks still "
+            "compute or read files, this warning has no meaning",
+            RuntimeWarning,
+        )
 
     # ---- failing
 

@@ -13,6 +13,7 @@ import sys
 import tempfile
 import threading
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import wollemi as wl
+from wollemi.core.distributed import ranks as waiting
 from wollemi.solvers.preconditioners.multigrid import groups
 
 N = 48
@@ -51,6 +53,22 @@ def everything(group: Any) -> None:
     assert wl.solve(wl.distribute(line(), group), b).notes[0].startswith("cg: the matrix is symm")
     multigrid(group, kind)
     mismatches(group, b)
+    long_waits(group)
+
+
+def long_waits(group: Any) -> None:
+    """A rank that waits long for another one warns with the line of its call."""
+    A = wl.distribute(line(), group)
+    before, waiting.LONG_WAIT = waiting.LONG_WAIT, 0.2
+    if group.rank == group.size - 1:
+        time.sleep(1.0)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        A.to_local()
+    waiting.LONG_WAIT = before
+    if group.rank != group.size - 1:
+        assert [Path(warning.filename).name for warning in seen] == ["ranks.py"], seen
+        assert "collective" in str(seen[0].message)
 
 
 def multigrid(group: Any, kind: str) -> None:

@@ -152,13 +152,15 @@ class TorchLinks(RankLinks):
 
     def wait(self, *works: Work) -> None:
         """Wait for messages; raise MemberFailed if they do not arrive because a rank has failed."""
-        since, looked = None, time.perf_counter()
+        since, began = None, time.perf_counter()
+        looked = began
         for turn in range(sys.maxsize):
             if all(work.is_completed() for work in works):
                 break
             now = time.perf_counter()
             if now - looked > LOOK:
                 looked = now
+                self.remind(began)
                 if self.listen():
                     # A failed rank may have sent this message before it failed.
                     since = since or now
