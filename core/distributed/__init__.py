@@ -1,4 +1,7 @@
-"""Groups of executors that share matrices and vectors by rows."""
+"""Groups of executors that share matrices and vectors by rows.
+
+All members of a group must call a function or method that is called *collective* here.
+"""
 
 from typing import TYPE_CHECKING
 
@@ -26,7 +29,8 @@ __all__ = [
     "world",
 ]
 
-# Each solve asks ``shared`` whether operators belong to a group: nothing else is imported for that.
+# Each solve calls ``shared`` to test whether operators belong to a group; nothing else is imported
+# for this test.
 __getattr__, __dir__ = deferred_names(
     __name__,
     {

@@ -37,41 +37,42 @@ INT64 = np.dtype(np.int64)
 
 
 class Blocks:
-    """The pattern of a member's rows, cut into a head, an interior and a tail.
+    """The pattern of a member's rows, divided into a head, an interior and a tail.
 
-    Rows ``begin:end`` are the interior: its columns belong to the member. The columns of head and
-    tail are numbered anew: first the member's own that occur there, ``touched``, then ghosts.
-
-    Where links are work on the stream of a device, rows are not cut: one kernel multiplies all of
-    them, and the next operation on the rows shares that kernel. Columns are the member's own, then
+    Rows ``begin:end`` are the interior: all their columns belong to the member. The columns of head
+    and tail are renumbered: first the member's own columns that occur there, ``touched``, then the
     ghosts.
+
+    If the links are work on a device stream, the rows are not divided: one kernel multiplies all of
+    them, and the next operation on the rows can be fused with it. The columns are the member's own
+    columns, then the ghosts.
 
     Parameters
     ----------
-    partition : Partition
+    The partition of the columns.
         Who has which columns.
-    indptr : array of int64, shape (rows + 1,)
+    Row pointers.
         Where rows begin.
-    numbers : array of int64
+    Column numbers: the member's own columns from 0 on, then its ghosts.
         Columns: the member's own from 0 on, and after them its ghosts.
-    ghosts : array of int64, or None
-        The new numbers of the columns that belong to others, in rising order; None where the rows
-        of all members have own columns alone, which takes no message but one with their entries.
+    The new numbers of columns that belong to other members, in ascending order. None if the rows of
+    all members contain only own columns; the members then exchange one message with their entry
+    counts only.
     nnz : int, optional
-        Entries of all members, where they are known.
+        Number of entries of all members, if it is known.
     halo : Halo, optional
-        The rows that are exchanged, where members have agreed on them; with ``nnz``.
+        The rows to exchange, if the members have agreed on them; requires ``nnz``.
     distinct : bool
-        Whether it is known that no position is stored twice.
+        Whether it is known that there are no duplicates.
 
     Attributes
     ----------
     indptr, indices : arrays of the executor
-        Of all rows, one after the other, with the columns of head, interior and tail.
+        The pattern of all rows, with the column numbers of head, interior and tail.
     whole : bool
-        Whether rows are not cut.
+        Whether the rows are not divided.
     touched : array of the executor
-        The member's columns that head and tail have.
+        The member's own columns that occur in head and tail.
     """
 
     def __init__(
@@ -113,7 +114,7 @@ class Blocks:
             )
 
     def _keep_whole(self, executor: Executor, indptr: HostArray, numbers: HostArray) -> None:
-        """Keep all rows as one block."""
+        """Store all rows as one block."""
         self.begin, self.end, self.touched_rows = 0, self.rows, 0
         kind = index_dtype(max(self.columns + self.ghosts.size, int(numbers.size)))
         self.indptr = stored(executor, indptr, kind)
@@ -123,7 +124,7 @@ class Blocks:
     def _cut(
         self, executor: Executor, indptr: HostArray, numbers: HostArray, inner: tuple[int, int]
     ) -> None:
-        """Cut the rows into head, interior and tail."""
+        """Divide the rows into head, interior and tail."""
         self.begin, self.end = inner
         if not self.ghosts.size:
             kind = index_dtype(max(self.columns, numbers.size))
@@ -146,9 +147,9 @@ class Blocks:
         self.touched_rows = int(touched.size)
 
     def matrices(self, executor: Executor, data: Array) -> list[LocalCsr | None]:
-        """Return head, interior and tail as matrices of views; None where there are no rows.
+        """Return head, interior and tail as matrices of views, or None where there are no rows.
 
-        Rows that are not cut are the second of the three.
+        Rows that are not divided are the second of the three.
         """
         if self.whole:
             return [None, self.extended(executor, data) if self.rows else None, None]
@@ -181,7 +182,7 @@ class Blocks:
         return {at: int(self.indptr[at]) for at in cuts}
 
     def numbers_here(self, executor: Executor) -> tuple[Any, Any]:
-        """Return the result of :meth:`numbers`, where index arrays of this length are worked on."""
+        """Return the result of :meth:`numbers`, where long index arrays are processed."""
         if self.whole:
             return here(executor, self.indptr), here(executor, self.indices)
         return self.numbers(
@@ -190,13 +191,13 @@ class Blocks:
 
     @property
     def entries(self) -> int:
-        """Entries of the member's rows."""
+        """The number of entries in the member's rows."""
         return int(self.indices.size)
 
     def numbers(
         self, executor: Executor, dtype: np.dtype[Any] = INT64
     ) -> tuple[HostArray, HostArray]:
-        """Return pointers, and columns: the member's own from 0 on, then its ghosts."""
+        """Return row pointers and column numbers: own columns from 0 on, then ghosts."""
         indptr = np.asarray(executor.to_host(self.indptr)).astype(dtype)
         columns = np.array(executor.to_host(self.indices), dtype)
         if self.whole:
@@ -209,12 +210,12 @@ class Blocks:
         return indptr, columns
 
     def _outer(self, indptr: HostArray) -> tuple[slice, slice]:
-        """Return which entries belong to the head and to the tail."""
+        """Return the slices of the entries of the head and of the tail."""
         first, last = (int(indptr[at]) for at in (self.begin, self.end))
         return slice(0, first), slice(last, self.entries)
 
     def places(self, executor: Executor) -> tuple[HostArray, HostArray]:
-        """Return pointers, and the new numbers of columns in the whole matrix."""
+        """Return row pointers, and the new numbers of columns in the whole matrix."""
         indptr, numbers = self.numbers(executor)
         first = int(self.column_partition.offsets[self.rank])
         away = numbers >= self.columns
@@ -223,7 +224,7 @@ class Blocks:
         return indptr, made
 
     def global_columns(self, executor: Executor) -> tuple[HostArray, HostArray]:
-        """Return pointers, and the columns that entries have in the whole matrix."""
+        """Return row pointers, and the columns of the entries in the whole matrix."""
         indptr, places = self.places(executor)
         numbers = self.column_partition.numbers
         return indptr, places if numbers is None else numbers[places]
@@ -243,7 +244,7 @@ class Blocks:
 
     def local(self, executor: Executor, data: Array) -> LocalCsr:
         """Return the block of the member's own columns."""
-        if not self.ghosts.size and self.end - self.begin == self.rows:  # nothing is elsewhere
+        if not self.ghosts.size and self.end - self.begin == self.rows:  # no ghosts
             shape = (self.rows, self.columns)
             return LocalCsr._from_arrays(executor, shape, data, self.indices, self.indptr)
         indptr, columns = self.numbers_here(executor)
@@ -270,7 +271,7 @@ class Blocks:
     def _local_of_cut(
         self, executor: Executor, indptr: HostArray, columns: HostArray, data: HostArray
     ) -> LocalCsr:
-        """Return the block of the member's own columns: ghosts are in head and tail alone."""
+        """Return the block of own columns: only head and tail contain ghosts."""
         head, tail = self._outer(indptr)
         inner = slice(head.stop, tail.start)
         own = [columns[part] < self.columns for part in (head, tail)]
@@ -296,20 +297,20 @@ class Blocks:
 def halos_of(
     executor: Executor, asked: Sequence[tuple[Partition, HostArray, int]]
 ) -> list[tuple[Halo, int]]:
-    """Agree with the other members on the rows that each sends to each, in one message.
+    """Agree with the other members on the rows to exchange, in one message.
 
     Parameters
     ----------
     executor : Executor
-        Of the member.
+        The member's executor.
     asked : sequence of (Partition, array, int)
-        For each halo who has which rows, the new numbers of the ghosts in rising order, and
-        numbers that are added up: entries.
+        For each halo: the partition of the rows, the new numbers of the ghosts in ascending order,
+        and a number to sum over the members, such as the number of entries.
 
     Returns
     -------
     list of (Halo, int)
-        With the sum of the numbers of all members.
+        The halos, each with the sum over all members.
     """
     links = executor.links
     assert links is not None
@@ -338,7 +339,7 @@ def halos_of(
 
 
 def idle_halo(executor: Executor, columns: int) -> Halo:
-    """Return the halo of matrices of which every member has own columns alone."""
+    """Return the halo for matrices in which every member has only own columns."""
     links = executor.links
     assert links is not None
     made = Halo(executor, [np.zeros(0, np.int64)] * links.size, [0] * links.size, columns)
@@ -354,9 +355,9 @@ def assembled(
     indices: HostArray,
     data: HostArray,
 ) -> Csr:
-    """Return the matrix of a member's rows, with the columns of the whole matrix.
+    """Return the matrix of a member's rows, given the columns of the whole matrix.
 
-    Arrays of the member's device stay there where its rows are kept whole.
+    Arrays on the member's device stay there if its rows are not divided.
     """
     links = executor.links
     assert links is not None
@@ -378,7 +379,7 @@ def of_places(
     places: HostArray,
     data: Array,
 ) -> Csr:
-    """Return the matrix of a member's rows, with the new numbers of columns."""
+    """Return the matrix of a member's rows, given the new numbers of the columns."""
     from .matrix import Csr
 
     links = executor.links
@@ -401,8 +402,8 @@ def transposed_rows(
 ) -> tuple[HostArray, HostArray, HostArray]:
     """Return a member's rows of the transpose: pointers, columns and values.
 
-    Entries go to the owner of their column. A row of the transpose has them in the order of their
-    rows. A row of the transpose has them in the order of the rows that they come from.
+    Entries are sent to the owner of their column. The entries of each row of the transpose are in
+    the order of the original rows.
     """
     rows = partition.rows(links.rank)[np.repeat(np.arange(indptr.size - 1), np.diff(indptr))]
     places = column_partition.places(indices)

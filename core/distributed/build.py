@@ -1,4 +1,4 @@
-"""Making distributed matrices: of a whole matrix, or of the rows that members have."""
+"""Construction of distributed matrices from a whole matrix, or from the rows of the members."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from .shared import Shared
 HostArray = np.ndarray[Any, Any]
 Rows = tuple[HostArray, HostArray, HostArray]
 
-#: Ranks that a message names.
+#: Maximum number of ranks that a message lists.
 _LISTED = 8
 
 
@@ -42,38 +42,39 @@ def distribute(
     columns: Any = None,
     reproducible: bool = False,
 ) -> Any:
-    """Share the rows of a matrix among the members of a group.
+    """Distribute the rows of a matrix over the members of a group.
 
     Parameters
     ----------
     A : matrix of wollemi or SciPy, or dense array, shape (m, n)
-        The matrix. In a group of processes every rank has it, or rank 0 alone and the others hand
-        over None. Of a matrix that the group shares already, members send rows to their new owners.
+        The matrix. In a group of processes, either every rank passes it, or only rank 0 does and
+        the others pass None. If the group shares the matrix already, members send rows to their new
+        owners.
     group : Group, str, or sequence of str or Executor
         The members: a group, or an argument of :class:`wollemi.distributed.Group`, such as
         ``"cuda:*"`` or ``["omp:4", "omp:4"]``.
     partition : {'rows', 'weights', 'metis'}, Partition or sequence of int
-        An equal number of rows each; an equal number of entries each; parts with few entries
-        between them (needs pymetis); the first row of each member, and the number of rows; or the
-        owner of each row.
+        ``'rows'``: equal numbers of rows; ``'weights'``: equal numbers of entries; ``'metis'``:
+        parts with few entries between them (needs pymetis). Or the first row of each member,
+        followed by the number of rows; or the owner of each row.
     columns : Partition or sequence of int, optional
-        The same for vectors that ``A`` is applied to; by default as ``partition`` for a square
-        matrix, else equal numbers.
+        The partition of the vectors to which ``A`` is applied. By default it is ``partition`` for a
+        square matrix, and equal numbers of rows otherwise.
     reproducible : bool
-        Of the group that is made here; see :class:`wollemi.distributed.Group`.
+        For a group that is made here; see :class:`wollemi.distributed.Group`.
 
     Returns
     -------
     Shared or wollemi.distributed.Csr
-        For a group of one process an operator for whole vectors, in a group of processes this
-        rank's part.
+        For a group in one process, an operator that accepts whole vectors; in a group of processes,
+        this rank's part.
 
     Raises
     ------
     InvalidArgument
-        If the partition does not fit.
+        If the partition does not fit the matrix and the group.
     GroupMismatch
-        If ranks hand over different matrices, or a matrix that another group shares.
+        If ranks pass different matrices, or a matrix that another group shares.
 
     Examples
     --------
@@ -102,7 +103,7 @@ def distribute(
 
 
 def as_group(group: Any, reproducible: bool = False) -> Any:
-    """Return a group: as it is, or made of the names of its members."""
+    """Return a group unchanged, or make a group from the names of its members."""
     if hasattr(group, "run") and hasattr(group, "size") and not isinstance(group, Executor):
         if reproducible and not group.block:
             raise InvalidArgument("reproducible=True is said where the group is made")
@@ -130,7 +131,7 @@ def partitions(
 
 
 def host_rows(A: Any) -> tuple[tuple[int, int], Rows]:
-    """Return the shape, and pointers, columns and values of a whole matrix on the host."""
+    """Return the shape, and the row pointers, columns and values of a matrix on the host."""
     matrix = A if isinstance(A, Matrix) else LocalCsr(A, executor="reference")
     matrix = matrix.asformat("csr")
     if is_narrow(matrix.dtype):
@@ -153,7 +154,7 @@ def rows_of(partition: Partition, rank: int, *rows: HostArray) -> Rows:
 
 
 def rows_of_places(places: HostArray, *rows: HostArray) -> Rows:
-    """Return rows of a matrix by their numbers."""
+    """Return rows of a matrix, given their numbers."""
     indptr, indices, data = rows
     lengths = indptr[places + 1] - indptr[places]
     pointers = np.concatenate([[0], np.cumsum(lengths)])
@@ -162,7 +163,7 @@ def rows_of_places(places: HostArray, *rows: HostArray) -> Rows:
 
 
 class _Facts(NamedTuple):
-    """Facts of a matrix that the ranks compare."""
+    """Properties of a matrix that the ranks compare."""
 
     shape: tuple[int, int]
     dtype: str
@@ -181,7 +182,7 @@ class _Facts(NamedTuple):
         return f"{self.shape[0]} x {self.shape[1]} {self.dtype}, {self.entries} entries"
 
     def difference(self, other: _Facts) -> str | None:
-        """Return how another matrix differs, or None."""
+        """Return how another matrix differs, or None if it does not."""
         if str(self) != str(other):
             return str(other)
         if self.pattern != other.pattern:
@@ -190,7 +191,7 @@ class _Facts(NamedTuple):
 
 
 def _require_one_matrix(given: list[Any]) -> None:
-    """Raise unless all ranks have the same matrix."""
+    """Raise an error unless all ranks have the same matrix."""
     found = [(rank, given[0].difference(facts)) for rank, facts in enumerate(given)]
     different = [f"rank {rank}: {how}" for rank, how in found if how]
     if different:
@@ -203,7 +204,7 @@ def _require_one_matrix(given: list[Any]) -> None:
 
 
 def _distributed_by_ranks(A: Any, member: Executor, partition: Any, columns: Any) -> Any:
-    """Share a matrix that every rank has, or rank 0 alone, or that the group shares already."""
+    """Distribute a matrix that every rank has, or only rank 0, or that the group shares."""
     links: Any = member.links
     error: Exception | None = None
     found: tuple[tuple[int, int], Rows] | None = None
@@ -214,7 +215,7 @@ def _distributed_by_ranks(A: Any, member: Executor, partition: Any, columns: Any
         elif A is not None:
             found = host_rows(A)
             facts = _Facts.of(*found)
-    except Exception as raised:  # the other members must hear of any error
+    except Exception as raised:  # report any error to the other members
         error = raised
     told = links.all((facts, None if error is None else f"{type(error).__name__}: {error}"))
     if error is not None:
@@ -243,7 +244,7 @@ def _distributed_by_ranks(A: Any, member: Executor, partition: Any, columns: Any
 
 
 class _SharedFacts(NamedTuple):
-    """Facts of a matrix that the ranks share already, which they compare."""
+    """Properties of a shared matrix that the ranks compare."""
 
     shape: tuple[int, int]
     dtype: str
@@ -265,7 +266,7 @@ def _facts_of_shared(A: Any, member: Executor) -> _SharedFacts:
 
 
 def _redistributed(A: Any, member: Executor, partition: Any, columns: Any) -> Any:
-    """Share a matrix of the group anew: every member sends its rows to their new owners."""
+    """Redistribute a matrix of the group: every member sends its rows to their new owners."""
     links: Any = member.links
     if columns is None and A.shape[0] != A.shape[1]:
         columns = A.column_partition
@@ -290,16 +291,16 @@ def _redistributed(A: Any, member: Executor, partition: Any, columns: Any) -> An
 
 
 def reported(A: Any) -> Any:
-    """Return a new matrix of a group, of which all members know the shares from now on.
+    """Return a new matrix of a group after telling all members the shares of all others.
 
-    So one rank alone can print the report.
+    Afterwards a single rank can print the report.
     """
     A.partition_report()
     return A
 
 
 def share_from_first(found: Any, member: Executor, partition: Any, columns: Any) -> Any:
-    """Share a matrix that rank 0 alone has: its shape and rows; the others hand over None."""
+    """Distribute a matrix that only rank 0 has, by its shape and rows; others pass None."""
     links: Any = member.links
     sent: list[Any] = [None] * links.size
     failed = None
@@ -309,7 +310,7 @@ def share_from_first(found: Any, member: Executor, partition: Any, columns: Any)
                 partition, columns, found[0], links.size, links.block, found[1]
             )
             sent = [(parted, other, rows_of(parted, rank, *found[1])) for rank in range(links.size)]
-        except Exception as error:  # the other members must hear of any error
+        except Exception as error:  # report any error to the other members
             failed = error
     told = links.all(None if failed is None else f"{type(failed).__name__}: {failed}")
     if failed is not None:
@@ -320,19 +321,19 @@ def share_from_first(found: Any, member: Executor, partition: Any, columns: Any)
 
 
 def raise_first(told: list[Any], failed: list[str | None]) -> None:
-    """Raise the error of another member on the members without one."""
+    """Raise the error of another member on members without their own error."""
     for rank, why in enumerate(failed):
         if why is not None:
             raise GroupMismatch(f"member {rank} of {len(told)} was given: {why}")
 
 
-# ---- rows that members have
+# ---- matrices from the rows of the members
 
 
 def from_rows(
     group: Any, rows: Any, shape: tuple[int, int], columns: Any = None, partition: Any = None
 ) -> Any:
-    """Return the matrix with the members' rows; see :meth:`Csr.from_rows`."""
+    """Return the matrix that consists of the members' rows; see :meth:`Csr.from_rows`."""
     shape = checked_shape(shape)
     asked = partition, columns
     if not isinstance(group, Group):
@@ -361,7 +362,7 @@ def _member_rows(
         if partition is not None:
             parted = make_partition(partition, shape[0], links.size, None, links.block)
         made = _checked_rows(member, rows(member) if callable(rows) else rows, shape[1])
-    except Exception as raised:  # the other members must hear of any error
+    except Exception as raised:  # report any error to the other members
         error = raised
     count = 0 if made is None else int(made[0].size) - 1
     kind = None if made is None else str(made[2].dtype)
@@ -397,7 +398,7 @@ def _member_rows(
 
 
 def _require_width(rows: Any, columns: int, rank: int) -> None:
-    """Raise for a sparse matrix of another width, and for a list where a rank passes its rows."""
+    """Refuse a sparse matrix with a wrong width, and a list where a rank passes its rows."""
     if hasattr(rows, "tocsr") and tuple(rows.shape)[1:] != (columns,):
         raise ShapeMismatch(
             f"from_rows: the rows of member {rank} have the shape {tuple(rows.shape)}, and the "
@@ -412,7 +413,7 @@ def _require_width(rows: Any, columns: int, rank: int) -> None:
 
 
 def _checked_rows(executor: Executor, rows: Any, columns: int) -> Rows:
-    """Return pointers, columns and values; arrays of the member's device stay there."""
+    """Return row pointers, columns and values; arrays on the member's device stay there."""
     assert executor.links is not None
     _require_width(rows, columns, executor.links.rank)
     if hasattr(rows, "tocsr"):

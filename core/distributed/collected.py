@@ -1,4 +1,4 @@
-"""The whole matrix on some members of a group, from the rows of all, and the way back."""
+"""Transfers of a whole matrix: from all members to some of them, and from the first to all."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ HostArray = np.ndarray[Any, Any]
 
 
 def collected(A: Csr, ranks: Collection[int]) -> LocalCsr | None:
-    """Return the whole matrix on the executors of some members, else None; all must ask.
+    """Return the whole matrix on some members, and None on the others; collective.
 
-    Rows are copied from device to device where links do. A partition that gives rows other numbers
-    takes the way over the hosts.
+    If the links support it, rows are copied from device to device. If the partition renumbers rows,
+    they are copied through the hosts.
     """
     executor = A.executor
     alone, links = executor.as_member(None), executor.links
@@ -61,7 +61,7 @@ def collected(A: Csr, ranks: Collection[int]) -> LocalCsr | None:
 
 
 def _numbers_of_all(A: Csr, numbers: Any) -> Any:
-    """Return the columns of entries in the whole matrix."""
+    """Return the columns of the entries in the whole matrix."""
     executor, partition = A.executor, A.column_partition
     assert executor.links is not None
     first, own = int(partition.offsets[executor.links.rank]), partition.count(executor.links.rank)
@@ -77,9 +77,9 @@ def _numbers_of_all(A: Csr, numbers: Any) -> Any:
 def _joined(
     A: Csr, ranks: Collection[int], parts: Sequence[tuple[HostArray, Sequence[Any]]]
 ) -> list[Any]:
-    """Return arrays of all members, one after the other in the order of ranks, where asked for.
+    """Return the concatenated arrays of all members, in the order of ranks, where requested.
 
-    ``parts`` has arrays with the numbers of their elements on all members.
+    ``parts`` contains arrays, each with the numbers of elements on all members.
     """
     executor, links = A.executor, A.executor.links
     assert links is not None
@@ -109,7 +109,7 @@ def _joined(
 
 
 def _pointers(executor: Executor, lengths: Any) -> Any:
-    """Return where rows of these lengths begin."""
+    """Return the row pointers for rows of these lengths."""
     xp = namespace(executor, lengths)
     pointers = xp.zeros(int(lengths.size) + 1, lengths.dtype)
     pointers[1:] = xp.cumsum(lengths)
@@ -117,14 +117,14 @@ def _pointers(executor: Executor, lengths: Any) -> Any:
 
 
 class Whole(NamedTuple):
-    """A matrix that the first member has.
+    """A matrix that only the first member has.
 
     Attributes
     ----------
     rows, columns : array of int64
-        The first row and the first column of each member, and the numbers of rows and columns.
+        The first row and column of each member, followed by the number of rows and columns.
     matrix : Csr
-        With rows that are numbered as they are shared.
+        The matrix; its rows are in the order of the members.
     """
 
     rows: HostArray
@@ -133,18 +133,18 @@ class Whole(NamedTuple):
 
 
 class _Described(NamedTuple):
-    """A matrix of the first member, as the others hear of it.
+    """Data about a matrix of the first member, for the other members.
 
     Attributes
     ----------
     rows, columns : array of int64
-        As of :class:`Whole`.
+        As in :class:`Whole`.
     ends : list of int
-        The first entry of the rows of each member, and the number of entries.
+        The first entry of each member's rows, followed by the number of entries.
     kind, dtype : dtype
-        Of indices and values.
+        The dtypes of the indices and the values.
     distinct : bool
-        Whether it is known that no position is stored twice.
+        Whether it is known that there are no duplicates.
     """
 
     rows: HostArray
@@ -156,16 +156,16 @@ class _Described(NamedTuple):
 
 
 def handed_out(executor: Executor, wholes: Sequence[Whole]) -> list[Csr]:
-    """Return this member's parts of matrices that the first member has; all must ask.
+    """Return this member's parts of matrices that the first member has; collective.
 
-    Rows are copied from device to device, and members agree on all matrices in three messages.
+    Rows are copied from device to device. Three messages suffice for all matrices.
 
     Parameters
     ----------
     executor : Executor
-        Of the member; its links are work on its device.
+        The member's executor; its links are work on its device.
     wholes : sequence of Whole
-        On the first member; empty on the others.
+        The matrices on the first member; empty on the others.
     """
     links: Any = executor.links
     rank, alone = links.rank, executor.as_member(None)
@@ -204,7 +204,7 @@ def handed_out(executor: Executor, wholes: Sequence[Whole]) -> list[Csr]:
 
 
 def _described(executor: Executor, wholes: Sequence[Whole]) -> list[_Described]:
-    """Return the facts of the matrices of the first member, after one wait for its device."""
+    """Return the data about the first member's matrices, after one wait for its device."""
     ends = [
         one.matrix.indptr[like(executor, one.rows, one.matrix.indptr)].astype(np.int64, copy=False)
         for one in wholes
@@ -221,7 +221,7 @@ def _described(executor: Executor, wholes: Sequence[Whole]) -> list[_Described]:
 def _parts(
     executor: Executor, told: Sequence[_Described], wholes: Sequence[Whole]
 ) -> list[tuple[Any, Any, Any]]:
-    """Return pointers, columns and values of this member's rows, as arrays of its own."""
+    """Return row pointers, columns and values of this member's rows in new arrays."""
     links: Any = executor.links
     rank, others = links.rank, range(1, links.size)
     moves: list[Move] = []
@@ -253,7 +253,7 @@ def _parts(
 
 
 def _on_host(executor: Executor, arrays: Sequence[Any]) -> list[HostArray]:
-    """Return arrays on the host, after one wait for the device."""
+    """Return arrays on the host after one wait for the device."""
     away = [array for array in arrays if not isinstance(array, np.ndarray) and array.size]
     read = iter(executor.transfer(*away).read() if away else ())
     found = []

@@ -1,4 +1,4 @@
-"""Operators that every member of a group applies to whole vectors: operators of small matrices."""
+"""Operators of small matrices that every member of a group applies to whole vectors."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 
 class Gathered(LinOp):
-    """An operator for all rows that every member applies by itself.
+    """An operator on whole vectors that every member applies redundantly.
 
-    Applying gathers the vector on every member, which does all of the work and keeps its own rows
-    of the result. For operators that are so small that sharing their work costs more than doing it
-    everywhere: the coarse levels of multigrid.
+    An application gathers the vector on every member. Each member does the whole work and keeps its
+    own rows of the result. This suits operators that are so small that distributing the work costs
+    more than repeating it: the coarse levels of multigrid.
 
     Parameters
     ----------
     A : wollemi.distributed.Csr, shape (n, n)
-        The members' rows of vectors are rows of this matrix.
+        The matrix whose partition the vectors have.
     inner : LinOp, shape (n, n)
-        The operator, on this member's executor, the same on all members.
+        The operator on this member's executor, the same on all members.
     """
 
     def __init__(self, A: Csr, inner: LinOp) -> None:
@@ -47,7 +47,7 @@ class Gathered(LinOp):
         )
         self._halo.idle, self._fuses = links.size == 1, links.fuses
         kind = index_dtype(self.shape[0])
-        # the gathered vector has the member's own rows first, then the others'
+        # The gathered vector contains the member's own rows first, then the rows of others.
         first = int(partition.offsets[rank])
         order = np.arange(self.shape[0], dtype=kind)
         order[first : first + own] -= first
@@ -63,27 +63,27 @@ class Gathered(LinOp):
 
     @property
     def partition(self) -> Any:
-        """Who has which rows."""
+        """The partition of the rows."""
         return self._partition
 
     @property
     def local_rows(self) -> int:
-        """Rows of this member."""
+        """The number of rows of this member."""
         return int(self._rows.size)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the operator on this member."""
+        """The size of the operator on this member in bytes."""
         return int(getattr(self.inner, "nbytes", 0))
 
     @property
     def resident(self) -> bool:
-        """Whether applying is made of executor operations alone."""
+        """Whether applying consists of executor operations alone."""
         return self.inner.resident
 
     @property
     def varies(self) -> bool:
-        """Whether applying is not one fixed linear map."""
+        """Whether applying is not a fixed linear map."""
         return self.inner.varies
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
@@ -138,12 +138,12 @@ class Gathered(LinOp):
         return self._with_inner(lambda inner: inner.astype(dtype))
 
     def to(self, executor: Executor | str) -> LinOp:
-        """Return this operator, which stays with its group.
+        """Return this operator; it cannot leave its group.
 
         Raises
         ------
         UnsupportedOperation
-            For another executor.
+            If another executor is requested.
         """
         if executor == self.executor:
             return self

@@ -1,4 +1,4 @@
-"""The rows that members have of each other's ghosts, of a matrix beside the one with the ghosts."""
+"""Rows of one matrix for the ghosts of another matrix, sent by the members that own them."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ HostArray = np.ndarray[Any, Any]
 
 
 class GhostRows(NamedTuple):
-    """The rows of a member's ghosts, in their order.
+    """The rows for a member's ghosts, in the order of the ghosts.
 
     Attributes
     ----------
     lengths : array of the host
-        Entries of each row.
+        Number of entries of each row.
     columns, values : arrays
-        The new numbers of the columns, and the values: on the device where its links copy between
-        devices, else on the host.
+        The new numbers of the columns, and the values: on the device if its links copy between
+        devices, otherwise on the host.
     """
 
     lengths: HostArray
@@ -37,18 +37,18 @@ class GhostRows(NamedTuple):
 
 
 def ghost_rows(A: Csr, rows: LocalCsr, ghosts: HostArray, first: int, own: int) -> GhostRows:
-    """Return the rows of the ghosts of a matrix, from the members that have them; all must ask.
+    """Return rows for the ghosts of a matrix, from the members that own them; collective.
 
     Parameters
     ----------
     A : Csr
-        The matrix that the ghosts belong to.
+        The matrix with the ghosts.
     rows : Csr
         The member's rows of another matrix: its own columns from 0 on, then ghosts.
     ghosts : array of int64
-        The new numbers of the ghosts of ``rows``.
+        The new numbers of the ghosts in ``rows``.
     first, own : int
-        The new number of the member's first column of ``rows``, and how many it has.
+        The new number of the member's first column in ``rows``, and the number of its columns.
     """
     if keeps_whole(A.executor):
         return _on_device(A, rows, ghosts, first, own)
@@ -65,7 +65,7 @@ def ghost_rows(A: Csr, rows: LocalCsr, ghosts: HostArray, first: int, own: int) 
 
 
 def _on_device(A: Csr, rows: LocalCsr, ghosts: HostArray, first: int, own: int) -> GhostRows:
-    """Collect rows on the device, and copy them from device to device."""
+    """Collect the rows on the device, and copy them from device to device."""
     executor, halo = A.executor, A.halo
     links, xp = cast(Any, executor.links), executor.xp
     count = rows.shape[0]

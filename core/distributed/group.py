@@ -1,4 +1,4 @@
-"""Groups: executors that work as one."""
+"""Groups of executors that work together."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from ..registry import executor as executor_by_name
 from .signals import interrupts_go_to
 from .threads import Deserted, LoneLinks, Stage, ThreadLinks, Worker
 
-#: Rows of a block of reproducible sums.
+#: Number of rows in a block of a reproducible sum.
 REPRODUCIBLE_BLOCK = 512
 
-#: How members can be asked to exchange.
+#: The kinds of links between members on devices, from the preferred to the last one.
 LINKS = ("peer", "nccl", "host")
 
-#: Seconds that members which are still at work have after one has failed, or after Ctrl-C, until
-#: the caller goes on without them.
+#: Time in seconds that members get to finish after one has failed, or after Ctrl-C. Then the caller
+#: continues without them.
 PATIENCE = 4.0
 
 
 class Group:
-    """Executors that work as one: they share the rows of matrices and vectors.
+    """Executors that work together: they share the rows of matrices and vectors.
 
     The members are threads of this process. :func:`wollemi.distributed.world` makes a group of
     processes instead.
@@ -40,29 +40,29 @@ class Group:
     Parameters
     ----------
     executors : str, or sequence of str or Executor
-        The members: ``["cuda:0", "cuda:1"]``, ``["omp:4", "omp:4"]``, or ``"cuda:*"``, all devices
-        of a backend.
+        The members: ``["cuda:0", "cuda:1"]``, ``["omp:4", "omp:4"]``, or ``"cuda:*"`` for all
+        devices of a backend.
     reproducible : bool
-        Whether sums have the same bits for any number of members: sums of blocks of 512 rows, at
-        fixed positions, are added in their order. NumPy computes them, so it is slower, and only
-        ``reference`` and ``omp`` can be members.
+        Whether sums are bitwise equal for any number of members. Blocks of 512 rows at fixed
+        positions are then summed first, and the sums of the blocks are added in order. NumPy
+        computes them, which is slower, and only ``reference`` and ``omp`` executors can be members.
     links : {'peer', 'nccl', 'host'}, optional
-        How members on GPUs exchange: by loads and stores of each other's memory, by NCCL, or
-        through the host. The first of them that joins the members is the default.
+        How members on GPUs communicate: by loads and stores in each other's memory, by NCCL, or
+        through the host. By default it is the first of these that can connect the members.
 
     Attributes
     ----------
     members : tuple of Executor
-        With the links of the group.
+        The executors with the links of the group.
     size : int
-        How many there are.
+        Number of members.
 
     Raises
     ------
     InvalidArgument
-        If there are no members, or kinds that cannot be in one group.
+        If there are no members, or if their kinds cannot be in one group.
     ExecutorUnavailable
-        If an executor cannot be had here.
+        If an executor is not available here.
 
     Examples
     --------
@@ -97,7 +97,7 @@ class Group:
         self._connect(links)
 
     def _connect(self, kind: str | None) -> None:
-        """Have members on devices add up there, where they can."""
+        """Let members on devices make totals there, if they can."""
         stage, members = self._stage, list(self.members)
         if self.size == 1 or kind == "host":
             return
@@ -113,12 +113,12 @@ class Group:
 
     @property
     def size(self) -> int:
-        """How many members there are."""
+        """The number of members."""
         return self._stage.size
 
     @property
     def block(self) -> int:
-        """Rows of a block of reproducible sums, or 0."""
+        """The number of rows in a block of a reproducible sum, or 0."""
         links = self.members[0].links
         return 0 if links is None else links.block
 
@@ -129,7 +129,7 @@ class Group:
 
     @property
     def full_name(self) -> str:
-        """The name, as messages have it."""
+        """The name of the group in messages."""
         return f"a group of {self.size}: {self.name}"
 
     @property
@@ -139,14 +139,14 @@ class Group:
 
     @property
     def properties(self) -> dict[str, Any]:
-        """Properties of the first member's device, and the number of members."""
+        """The properties of the first member's device, and the number of members."""
         return {**self.members[0].properties, "members": self.size}
 
     def __repr__(self) -> str:
         return f"<Group of {self.size}: {self.name}>"
 
     def _repr_html_(self) -> str:
-        """Return the card of a notebook: a row for each member."""
+        """Return the card for notebooks: a row for each member."""
         rows = [
             (rank, member.name, member.properties.get("name", ""), type(member.links).__name__)
             for rank, member in enumerate(self.members)
@@ -164,20 +164,20 @@ class Group:
         raise InvalidArgument("a group cannot be pickled; pickle A.to_local()")
 
     def run(self, program: Callable[[Executor], Any]) -> list[Any]:
-        """Run a function on every member and return the results in order of ranks.
+        """Run a function on every member, and return the results in the order of ranks.
 
         Parameters
         ----------
         program : callable
-            Called as ``program(executor)`` in the thread of each member. All members must run the
-            same operations in the same order.
+            It is called as ``program(executor)`` in the thread of each member. All members must run
+            the same operations in the same order.
 
         Raises
         ------
         BaseException
             The exception of the first member that failed, with a note that names the member.
         MemberFailed
-            If members did not end after one of them had failed; the group is of no more use then.
+            If members did not end after one of them had failed; the group is then unusable.
         """
         if getattr(self._inside, "now", False):
             raise UnsupportedOperation(
@@ -188,20 +188,20 @@ class Group:
             return self._run(program)
 
     def call(self, program: Callable[[Executor], Any]) -> list[Any]:
-        """Run a function in which no capture begins, as :meth:`run` does.
+        """Run a function in which no capture begins; otherwise like :meth:`run`.
 
-        Members look for captures once, at its begin: each look asks CUDA, and another thread takes
-        Python's lock meanwhile.
+        Members check for captures once, at the beginning: each check calls CUDA, and meanwhile
+        another thread may take Python's lock.
 
         Parameters
         ----------
         program : callable
-            Called with the executor of each member.
+            It is called with the executor of each member.
 
         Returns
         -------
         list
-            The results of the function in the order of the members.
+            The results in the order of the members.
         """
         return self.run(partial(_uncaptured, program))
 
@@ -240,12 +240,12 @@ class Group:
         return [future.result() for future in futures]
 
     def _run_here(self, program: Callable[[Executor], Any], links: list[Any]) -> Any:
-        """Run a function on the only member in this thread, where Ctrl-C ends its native work."""
+        """Run a function on the only member in this thread; Ctrl-C ends its native work."""
         for link in links:
             link.begin_program()
         try:
             return self._on_member(program, self.members[0])
-        except BaseException:  # Ctrl-C too: the next program begins anew
+        except BaseException:  # also Ctrl-C: reset for the next program
             self._stage.reset()
             raise
         finally:
@@ -253,13 +253,13 @@ class Group:
                 link.end_program(True)
 
     def barrier(self) -> None:
-        """Return at once: one process calls all members, which wait for each other in each call.
+        """Return immediately: within one process each call waits for all members.
 
-        Groups of processes have it too, so that a program works with both.
+        Groups of processes have this method too, so that programs work with both kinds.
         """
 
     def interrupt(self) -> None:
-        """Ask all members to stop, as Ctrl-C does; they do in the next sum."""
+        """Ask all members to stop, as Ctrl-C does; they stop in the next sum."""
         self._stage.interrupts += 1
 
     def _on_member(self, program: Callable[[Executor], Any], member: Executor) -> Any:
@@ -268,29 +268,29 @@ class Group:
             member.make_current()
             return program(member)
         except KeyboardInterrupt:
-            raise  # all members raise it, each in the same total
-        except BaseException:  # the others must not wait for this member
+            raise  # all members raise it in the same total
+        except BaseException:  # the others must not wait for it
             self._stage.abort()
             raise
         finally:
             self._inside.now = False
 
     def _wait(self, futures: list[Future[Any]]) -> tuple[bool, set[int]]:
-        """Wait for the members.
+        """Wait for the members to finish.
 
         Returns
         -------
         asked : bool
             Whether Ctrl-C has asked them to stop.
         aborted : set of int
-            Members that were still at work on their devices when their links were aborted.
+            Ranks that were still working on their devices when their links were aborted.
         """
         aborted: set[int] = set()
         with interrupts_go_to(self._asked_to_stop) as asked:
             _, left = wait(futures, return_when=FIRST_EXCEPTION)
-            if left:  # a member will not reach the next barrier: the others end there
+            if left:  # the others end at the next barrier
                 _, left = wait(futures, timeout=PATIENCE / 2)
-            if left:  # they wait on their devices
+            if left:  # they wait for their devices
                 aborted = {rank for rank, future in enumerate(futures) if future in left}
                 for member in self.members:
                     getattr(member.links, "abort", lambda: None)()
@@ -299,12 +299,12 @@ class Group:
 
     def _asked_to_stop(self, times: int) -> None:
         self.interrupt()
-        if times > 1:  # without a sum, the members' work ends at the barrier
+        if times > 1:  # without a sum, members end at the barrier
             self._stage.abort()
 
     def _raise(self, errors: list[tuple[int, BaseException]], aborted: set[int]) -> None:
         """Raise the first error, with the name of the member."""
-        # Reports of an error by other members are not its cause, nor are errors of aborted links.
+        # Errors that report the failure of another member, or of aborted links, are not the cause.
         errors = [(r, e) for r, e in errors if r not in aborted] or errors
         causes = [(r, e) for r, e in errors if not isinstance(e, (Deserted, GroupMismatch))]
         causes = causes or [(r, e) for r, e in errors if not isinstance(e, Deserted)] or errors
@@ -327,7 +327,7 @@ def _end(threads: list[Worker], stage: Stage) -> None:
 
 
 def _executors(asked: Any) -> list[Executor]:
-    """Return the executors that a group is asked for."""
+    """Return the executors of the requested members."""
     if not isinstance(asked, (str, Executor, Iterable)):
         raise InvalidArgument(
             f"a group: expected a list of the members' executors, such as ['omp:1'] * 2, or "
@@ -351,7 +351,7 @@ def _executors(asked: Any) -> list[Executor]:
 
 
 def checked_block(members: Sequence[Executor], reproducible: bool) -> int:
-    """Return the rows of a block of sums, or 0; reproducible ones are computed by NumPy."""
+    """Return the block size of sums, or 0; NumPy must compute reproducible sums."""
     if not reproducible:
         return 0
     for member in members:

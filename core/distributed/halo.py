@@ -1,7 +1,7 @@
-"""The rows of a vector that members need of one another: which, and how they travel.
+"""The rows of vectors that members need from each other, and their exchange.
 
-An exchange has two halves. Between them the interior of a matrix is multiplied, which needs no row
-of another member.
+An exchange has two halves. Between them the interior of a matrix is multiplied, which needs no rows
+of other members.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ HostArray = np.ndarray[Any, Any]
 
 
 class Halo:
-    """Which rows of its vectors a member sends to whom, and which it receives from whom.
+    """The rows that a member sends to and receives from each other member.
 
     Parameters
     ----------
     send_rows : list of array
-        For each member, the numbers of the rows that it needs of this one.
+        For each member, the numbers of the rows that it needs from this one.
     receive_counts : list of int
-        For each member, how many rows this one needs of it. They arrive in the order of ranks.
+        For each member, the number of rows that this one needs. They arrive in the order of ranks.
     rows : int
-        Rows of this member.
+        Number of rows of this member.
 
     Attributes
     ----------
     sends, receives : list of (int, int, int)
-        The other member, and the first and last row of the packed rows or of the ghosts.
+        The other member, and the first and last row in the packed rows or in the ghosts.
     """
 
-    #: The fields that an operation asks of an argument that is no array.
+    #: Attributes that operations read from arguments that are not arrays.
     nnz = 0
     dtype = np.dtype(np.float64)
 
@@ -53,28 +53,30 @@ class Halo:
         self.shape = (self.ghosts, rows)
         index = np.concatenate([np.zeros(0, np.int64), *send_rows])
         self.send_index = executor.from_host(index.astype(index_dtype(rows)))
-        #: The state of an exchange between its halves.
+        #: The state of an exchange between its two halves.
         self.mine: Any = None
-        #: The tables of an exchange, by the addresses of its arrays.
+        #: Tables of an exchange, by the addresses of its arrays.
         self.tables: dict[Any, Any] = {}
-        #: Finds the rows of the member's matrix that need none of others, where there are such.
+        #: Finds the rows of the member's matrix that need no rows of other members, if there are
+        #: any.
         self.find_interior: Callable[[], tuple[int, int]] = _none
-        #: Whether no member of the group exchanges anything.
+        #: Whether no member of the group exchanges rows.
         self.idle = False
-        #: Exchanges one array again, for which members have agreed on the places of their ghosts.
+        #: Repeats the exchange of one array, for which the members have agreed on the ghosts'
+        #: positions.
         self.again: Callable[[Array], None] | None = None
 
     @cached_property
     def interior(self) -> tuple[int, int]:
-        """The first and the last of the rows that need none of others; found when it is asked for.
+        """The first row and the end of the rows that need no others; computed at first use.
 
-        Few products need it on devices, where rows are not cut.
+        On devices few products need it, because rows are not divided.
         """
         return self.find_interior()
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the list of rows."""
+        """The size of the list of rows in bytes."""
         return int(self.send_index.nbytes)
 
 
@@ -88,7 +90,7 @@ def _runs(counts: list[int]) -> list[tuple[int, int, int]]:
 
 
 def index_dtype(largest: int) -> np.dtype[Any]:
-    """Return the dtype that counts up to ``largest``."""
+    """Return the index dtype that can represent ``largest``."""
     return np.dtype(np.int32 if largest < 2**31 else np.int64)
 
 
@@ -103,18 +105,18 @@ def _receive(executor: Executor, halo: Halo, ghosts: Array) -> None:
 
 
 class Ghosts:
-    """The ghost rows of an array, copied from their members; all members make and fill it.
+    """The ghost rows of an array, copied from their members; collective.
 
-    Members agree once on where their ghosts are: the array stays where it is.
+    The members agree once on the positions of the ghosts: the array keeps its address.
 
     Parameters
     ----------
     halo : Halo
-        Which rows.
+        The rows to exchange.
     numbers : array
-        Of 4, 8 or 16 bytes each: any bits, which do not change on the way.
+        An array whose elements have 4, 8 or 16 bytes; any bits are copied unchanged.
     own, ghosts : int
-        How many rows the member has, and the place of the first row of others.
+        The number of rows of the member, and the position of the first ghost row.
     """
 
     def __init__(
@@ -130,12 +132,12 @@ class Ghosts:
         words = numbers.dtype.itemsize // real.itemsize
         self.bits = numbers.view(real).reshape(int(numbers.size), words)
         self.target = self.bits[ghosts : ghosts + halo.ghosts]
-        if links.fuses and links.one_process:  # between processes, to agree takes longer
+        if links.fuses and links.one_process:  # between processes the agreement takes too long
             self.halo = copy(halo)
             self.halo.again = links.pusher(halo, self.bits[:own], self.target)
 
     def fill(self) -> None:
-        """Copy the present values."""
+        """Copy the current values."""
         executor, halo = self.executor, self.halo
         if halo.idle:
             return

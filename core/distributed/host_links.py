@@ -1,7 +1,7 @@
-"""Links through the host: members exchange NumPy arrays, and each adds up the arrays of all.
+"""Links through the host: members exchange NumPy arrays, and each sums the arrays of all.
 
-Every member adds in the order of ranks. So all members hold the same bits and decide alike, and a
-solver needs no message to agree on when to stop.
+Every member sums in the order of ranks. Therefore all members have bitwise equal results and make
+the same decisions, and a solver needs no message to agree on stopping.
 """
 
 from __future__ import annotations
@@ -22,19 +22,20 @@ HostArray = np.ndarray[Any, Any]
 
 
 class HostLinks(Links):
-    """Totals that the hosts of the members make; a subclass carries the messages.
+    """Totals that the hosts of the members make; subclasses implement the messages.
 
-    Every message of a total has one number more: how many requests to stop its member has had. As
-    soon as one member has had another, all raise KeyboardInterrupt in the same total.
+    Every message of a total has an additional number: the stop requests that its member has
+    received. As soon as one member has received a new request, all raise KeyboardInterrupt in the
+    same total.
 
     Parameters
     ----------
     executor : Executor
-        Of the member, as one that is alone.
+        The member's executor without links.
     rank, size : int
-        Which member it is, and of how many.
+        Number of this member, and number of members.
     block : int
-        Rows of a block of reproducible sums, or 0.
+        Number of rows in a block of a reproducible sum, or 0.
     """
 
     def __init__(self, executor: Executor, rank: int, size: int, block: int = 0) -> None:
@@ -45,19 +46,19 @@ class HostLinks(Links):
 
     @abstractmethod
     def all(self, thing: Any) -> list[Any]:
-        """Return the objects that the members hand over, in order of ranks."""
+        """Return the objects that the members pass, in the order of ranks."""
 
     @abstractmethod
     def arrays(self, array: HostArray) -> list[HostArray]:
-        """Return the arrays of all members, in order of ranks: of one shape and dtype."""
+        """Return the members' arrays, of equal shape and dtype, in the order of ranks."""
 
     @abstractmethod
     def alltoall(self, things: Sequence[Any]) -> list[Any]:
-        """Send ``things[r]`` to member ``r``; return the objects sent to this one."""
+        """Send ``things[r]`` to member ``r``; return the objects sent to this member."""
 
     @abstractmethod
     def interrupts(self) -> int:
-        """Return how many requests to stop this member has had so far."""
+        """Return the number of stop requests that this member has received so far."""
 
     @abstractmethod
     def begin(self, halo: Halo, packed: HostArray) -> None:
@@ -65,12 +66,12 @@ class HostLinks(Links):
 
     @abstractmethod
     def finish(self, halo: Halo, ghosts: HostArray) -> None:
-        """Wait for the rows of others, and write them."""
+        """Wait for the rows of other members, and store them."""
 
     # ---- totals
 
     def sum(self, array: Array) -> None:
-        """Replace a real array by the sum of the arrays of all members, in the order of ranks."""
+        """Overwrite a real array with the sum over all members, in the order of ranks."""
         found = self._of_all(array)
         total = found[0].copy()
         for part in found[1:]:
@@ -78,11 +79,11 @@ class HostLinks(Links):
         self.executor.copy_into(array, total)
 
     def largest(self, array: Array) -> None:
-        """Replace a real array by the element-wise maximum; NaN where any is NaN."""
+        """Overwrite a real array with the element-wise maximum; NaN where any is NaN."""
         self.executor.copy_into(array, np.maximum.reduce(self._of_all(array)))
 
     def norm(self, array: Array) -> None:
-        """Replace a real array by the root of the sum of the squares."""
+        """Overwrite a real array with the square root of the sum of squares."""
         found = self._of_all(array)
         total = np.zeros_like(found[0])
         for part in found:
@@ -98,18 +99,18 @@ class HostLinks(Links):
         return [message[:-1].view(host.dtype).reshape(host.shape) for message in found]
 
     def check(self) -> None:
-        """Raise KeyboardInterrupt on all members if one of them was asked to stop."""
+        """Raise KeyboardInterrupt on all members if one of them was interrupted."""
         found = self.arrays(np.array([self.interrupts()], np.int64))
         self.obey(max(int(message[-1]) for message in found))
 
     def obey(self, known: int) -> None:
-        """Raise KeyboardInterrupt if there were more requests to stop than before."""
+        """Raise KeyboardInterrupt if there are new stop requests."""
         if known > self.interrupts_seen:
             self.interrupts_seen = known
             raise KeyboardInterrupt
 
     def gathered(self, blocks: Array) -> Array:
-        """Return the rows of the NumPy arrays of all members, one below the other."""
+        """Return the rows of the NumPy arrays of all members, in the order of ranks."""
         return np.concatenate(self.all(np.array(blocks)))
 
     # ---- rows of vectors
@@ -119,7 +120,7 @@ class HostLinks(Links):
         self.begin(halo, np.array(self.executor.to_host(packed)))
 
     def receive(self, halo: Halo, ghosts: Array) -> None:
-        """Wait for the rows of others, and write them."""
+        """Wait for the rows of other members, and store them."""
         if isinstance(ghosts, np.ndarray):
             self.finish(halo, ghosts)
             return

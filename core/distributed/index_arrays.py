@@ -1,4 +1,4 @@
-"""Work on the index arrays of a member: by its device if they are long, else by NumPy."""
+"""Operations on index arrays of a member: on its device if they are long, otherwise in NumPy."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ HostArray = np.ndarray[Any, Any]
 
 
 def here(executor: Executor, array: Array) -> Any:
-    """Return an index array of a member for work by :func:`namespace`.
+    """Return an index array of a member in the form for :func:`namespace`.
 
-    A long one stays on a device that has links of its own. Any other is NumPy's: a device compiles
-    functions of arrays when it first meets them, which takes longer than a copy.
+    A long array stays on a device that has its own links. Any other array is copied to NumPy: at
+    the first use a device compiles its array functions, which takes longer than the copy.
     """
     if isinstance(array, np.ndarray) or not keeps_whole(executor):
         return np.asarray(executor.to_host(array))
@@ -26,25 +26,25 @@ def here(executor: Executor, array: Array) -> Any:
 
 
 def keeps_whole(executor: Executor) -> bool:
-    """Return whether a member's rows stay one block, since its links are work on its device."""
+    """Return whether a member's rows stay one block, because its links work on its device."""
     links = executor.links
     return links is not None and links.on_device and not links.alone
 
 
 def namespace(executor: Executor, array: Any) -> Any:
-    """Return NumPy for its arrays, else the functions of the executor's arrays."""
+    """Return NumPy for NumPy arrays, otherwise the array namespace of the executor."""
     return np if isinstance(array, np.ndarray) else executor.xp
 
 
 def like(executor: Executor, array: Any, other: Any) -> Any:
-    """Return an array where another one is: on the host or on the executor."""
+    """Return an array in the memory of another array: on the host or on the executor."""
     if isinstance(other, np.ndarray):
         return host(executor, array)
     return executor.from_host(array) if isinstance(array, np.ndarray) else array
 
 
 def values_here(executor: Executor, data: Array) -> Any:
-    """Return the values of a member where they are selected: on the host, or with :func:`here`."""
+    """Return a member's values where they are selected: on the host, or as in :func:`here`."""
     return data if keeps_whole(executor) else host(executor, data)
 
 
@@ -54,36 +54,36 @@ def host(executor: Executor, array: Any) -> HostArray:
 
 
 def stacked(executor: Executor, before: Any, own: Any, after: Any) -> Any:
-    """Return a member's own numbers between others, where its own are."""
+    """Concatenate a member's own numbers with numbers before and after, in their memory."""
     parts = [like(executor, part.astype(own.dtype, copy=False), own) for part in (before, after)]
     return namespace(executor, own).concatenate([parts[0], own, parts[1]])
 
 
 def stored(executor: Executor, array: Any, dtype: np.dtype[Any]) -> Array:
-    """Return an index array on the executor, in a dtype."""
+    """Return an index array on the executor in the given dtype."""
     if isinstance(array, np.ndarray):
         return executor.from_host(np.ascontiguousarray(array, dtype))
     return array.astype(dtype, copy=False)
 
 
 def numbered(executor: Executor, away: Any, others: Any, own: int, numbers: Any) -> HostArray:
-    """Give ghosts numbers from ``own`` on, in rising order of their places.
+    """Assign numbers from ``own`` on to the ghosts, in ascending order of their columns.
 
     Parameters
     ----------
     away : array of int
-        The entries with columns of other members.
+        Positions of the entries with columns of other members.
     others : array of int
-        The places of the columns of these entries.
+        The new numbers of the columns of these entries.
     own : int
-        Columns of the member.
+        Number of columns of the member.
     numbers : array of int, shape (entries,)
-        Overwritten at these entries.
+        Overwritten at the positions ``away``.
 
     Returns
     -------
     array
-        The places of the ghosts, on the host.
+        The new numbers of the ghosts, on the host.
     """
     if not others.size:
         return np.zeros(0, np.int64)
@@ -96,25 +96,25 @@ def numbered(executor: Executor, away: Any, others: Any, own: int, numbers: Any)
 def numbered_by_table(
     executor: Executor, found: Any, first: int, own: int, columns: int
 ) -> tuple[Any, Any]:
-    """Give columns of the whole matrix new numbers: a member's own from 0 on, then its ghosts.
+    """Renumber columns of the whole matrix: a member's own from 0 on, then its ghosts.
 
     Parameters
     ----------
     executor : Executor
-        Of the member.
+        The member's executor.
     found : array of int
-        Columns of the whole matrix.
+        Columns in the whole matrix.
     first, own : int
-        The first column of the member, and how many it has.
+        The first column of the member, and the number of its columns.
     columns : int
-        Of the whole matrix.
+        Number of columns of the whole matrix.
 
     Returns
     -------
     numbers : array of int
-        For each of ``found``.
+        The number of each column in ``found``.
     ghosts : array of int
-        The columns of other members that occur, in rising order; where ``found`` is.
+        The columns of other members that occur, in ascending order, in the memory of ``found``.
     """
     xp, kind = namespace(executor, found), found.dtype
     table = xp.zeros(columns, kind)
@@ -128,7 +128,7 @@ def numbered_by_table(
 
 
 def interior(executor: Executor, indptr: Any, numbers: Any, own: int) -> tuple[int, int]:
-    """Return the longest run of rows without a ghost among their columns."""
+    """Return the longest run of rows without ghosts among their columns."""
     xp = namespace(executor, numbers)
     entries, rows = xp.flatnonzero(numbers >= own), int(indptr.size) - 1
     if not entries.size:
@@ -142,26 +142,27 @@ def interior(executor: Executor, indptr: Any, numbers: Any, own: int) -> tuple[i
 
 
 def distinct_of_sorted(executor: Executor, numbers: Any) -> Any:
-    """Return the distinct numbers of an array that does not fall, where it is.
+    """Return the distinct numbers of a nondecreasing array, in its memory.
 
-    NumPy's own function makes a table of hashes, which takes a hundred times as long.
+    NumPy's own function uses a hash table, which takes a hundred times as long.
     """
     first = namespace(executor, numbers).ones(numbers.size, bool)
     first[1:] = numbers[1:] != numbers[:-1]
     return numbers[first]
 
 
-#: A table of up to this multiple of the numbers is made sooner than a sorted list.
+#: If the range of the numbers is at most this multiple of their count, a table is faster than
+#: sorting.
 TABLE = 16
 
 
 def distinct(executor: Executor, numbers: Any) -> tuple[HostArray, Any]:
-    """Return the distinct numbers in rising order, and the position of each number among them.
+    """Return the distinct numbers in ascending order, and the position of each number in them.
 
-    The positions are where the numbers are.
+    The positions are in the memory of the numbers.
 
-    Numbers that lie close together, as adjacent rows have them, are counted in a table: sorting
-    takes ten times as long.
+    Numbers in a small range, as in adjacent rows, are counted in a table: sorting takes ten times
+    as long.
     """
     if not isinstance(numbers, np.ndarray):
         if not numbers.size:

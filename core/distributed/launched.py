@@ -1,4 +1,4 @@
-"""Processes that a launcher has started: torchrun, a batch script of SLURM, or a program."""
+"""Processes started by a launcher: torchrun, a SLURM batch script, or a program."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ if TYPE_CHECKING:
     from ..executor import Executor
     from .ranks import RankGroup
 
-#: The variables that launchers set.
+#: The environment variables that launchers set.
 VARIABLES = ("RANK", "WORLD_SIZE", "MASTER_ADDR")
 
 
 def was_launched() -> bool:
-    """Return whether a launcher has told this process its rank."""
+    """Return whether a launcher has given this process a rank."""
     return all(name in os.environ for name in VARIABLES)
 
 
 def require_launched() -> None:
-    """Raise InvalidArgument unless a launcher has told this process its rank."""
+    """Raise InvalidArgument unless a launcher has given this process a rank."""
     if not was_launched():
         raise InvalidArgument(
             f"from_torch: no launcher has set {', '.join(VARIABLES)} for this process; start it by "
@@ -37,27 +37,27 @@ def from_torch(
     *,
     reproducible: bool = False,
 ) -> RankGroup:
-    """Return the ranks of a process group of PyTorch as a group.
+    """Return the ranks of a PyTorch process group as a group; collective.
 
-    All ranks of the process group must call this.
+    All ranks of the process group must call this function.
 
     Parameters
     ----------
     process_group : torch.distributed.ProcessGroup, optional
-        The ranks; by default the group of ``torch.distributed.init_process_group``, which is
-        called here if it was not. Any backend: hosts exchange by gloo, NVIDIA GPUs by NCCL.
+        The ranks; by default the group of ``torch.distributed.init_process_group``, which is called
+        here if needed. Any backend is accepted: hosts communicate by gloo, NVIDIA GPUs by NCCL.
     executor : Executor or str, optional
-        Of this rank. By default its GPU, by ``LOCAL_RANK``, where there are GPUs for all ranks of
-        the host, else ``omp`` with its share of the cores.
+        Executor of this rank. If the host has a GPU for each of its ranks, the default is the GPU
+        of number ``LOCAL_RANK``; otherwise it is ``omp`` with this rank's share of the cores.
     reproducible : bool
         As for :class:`wollemi.distributed.Group`.
 
     Raises
     ------
     ExecutorUnavailable
-        If PyTorch is missing or has no gloo.
+        If PyTorch is missing, or does not include gloo.
     InvalidArgument
-        If this process is no rank of the process group, or no launcher has started it.
+        If this process is not in the process group, or was not started by a launcher.
 
     Examples
     --------

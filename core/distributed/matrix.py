@@ -1,4 +1,4 @@
-"""The rows of a sparse matrix that one member of a group has."""
+"""The rows of a distributed sparse matrix on one member of a group."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ HostArray = np.ndarray[Any, Any]
 
 
 class _Reports:
-    """Reports the shares of a matrix as long as the matrix is there."""
+    """Makes the report about a matrix's partition as long as the matrix exists."""
 
     def __init__(self, A: Csr) -> None:
         self._matrix = weakref.ref(A)
@@ -58,30 +58,31 @@ class _Reports:
 
 
 class Csr(LinOp):
-    """A sparse matrix with rows distributed over the members of a group; this member's part.
+    """A sparse matrix with rows distributed over a group; this object is one member's part.
 
-    :func:`wollemi.distribute` makes one of a matrix, :meth:`from_rows` of the rows that each member
-    has, :func:`wollemi.read` of a file.
+    :func:`wollemi.distribute` makes it from a whole matrix, :meth:`from_rows` from the rows of each
+    member, and :func:`wollemi.read` from a file.
 
     Attributes
     ----------
     shape : tuple of int
-        Of the whole matrix.
+        Shape of the whole matrix.
     local_rows : int
-        Rows of this member.
+        Number of rows of this member.
     partition, column_partition : Partition
-        Who has which rows of the matrix, and of the vectors that it is applied to.
+        The partition of the rows, and of the vectors to which the matrix is applied.
     executor : Executor
-        This member's.
+        This member's executor.
     nnz, local_nnz : int
-        Entries of the whole matrix, and of this member's rows.
+        Number of entries of the whole matrix, and of this member's rows.
 
     Notes
     -----
-    A product has these steps. The rows of ``x`` that other members need are sent; the *interior*,
-    the longest run of rows that need no rows of others, is multiplied; the rows from others, the
-    *ghosts*, arrive; the rows above and below the interior are multiplied. Rows keep the order of
-    their entries, so the product has the bits that it has on one executor by the same kernels.
+    A product has these steps. The rows of ``x`` that other members need are sent. The *interior*,
+    the longest run of rows that need no rows of others, is multiplied. The rows from other members,
+    the *ghosts*, arrive. Then the rows before and after the interior are multiplied. Rows keep the
+    order of their entries, so the product is bitwise equal to the one on a single executor with the
+    same kernels.
 
     References
     ----------
@@ -121,44 +122,44 @@ class Csr(LinOp):
         columns: Any = None,
         partition: Any = None,
     ) -> Any:
-        """Return the matrix of the members' rows.
+        """Return the matrix that consists of the members' rows; collective.
 
         Parameters
         ----------
         group : Group
             The group that shares the matrix.
         rows : tuple (data, indices, indptr), sparse matrix of SciPy, or callable
-            The rows of this member with all their entries, and the columns of the whole matrix. Its
-            rows follow the rows of the members before it, unless a partition says others. For a
-            group of one process: a list with the rows of each member. A function is called as
-            ``rows(executor)`` on each member and returns them; arrays of a GPU, such as
-            ``executor.xp`` makes them, stay there.
+            The rows of this member with all their entries, and with the columns of the whole
+            matrix. By default they follow the rows of the previous member. For a group in one
+            process: a list with the rows of each member. A function is called as ``rows(executor)``
+            on each member and returns its rows; GPU arrays, for example from ``executor.xp``, stay
+            on the GPU.
         shape : tuple of int
-            Of the whole matrix.
+            Shape of the whole matrix.
         columns : Partition or sequence of int, optional
-            The owners of the rows of the vectors that the matrix is applied to; by default as the
-            rows of the matrix if that is square, else equal numbers.
+            The partition of the vectors to which the matrix is applied. By default it is the
+            partition of the rows if the matrix is square, and equal numbers otherwise.
         partition : Partition or sequence of int, optional
-            The owners of the rows, such as a partition that was loaded from a file: the member of a
-            rank has the rows ``partition.rows(rank)``, in this order. By default members have as
-            many rows as they give.
+            The partition of the rows, for example loaded from a file: a rank passes the rows
+            ``partition.rows(rank)``, in this order. By default it follows from the number of rows
+            that each member passes.
 
         Returns
         -------
         Csr
-            This member's part; the operator of all members, for a group of one process.
+            This member's part; for a group in one process, the operator of all members.
 
         Raises
         ------
         InvalidMatrix
-            If the rows describe no matrix of this shape, or a member has other numbers of rows than
-            the partition says. Contributions to rows of other members are not taken: they are sent
-            to the owners and added up before.
+            If the rows do not describe a matrix of this shape, or if their number differs from the
+            partition. Contributions to rows of other members are not accepted: send them to the
+            owners and sum them first.
         GroupMismatch
-            If the ranks have different shapes or partitions.
+            If the ranks pass different shapes or partitions.
         ShapeMismatch
-            If a sparse matrix has another number of columns than the whole matrix. Arrays do not
-            say their number of columns, so of them only the numbers of columns are checked.
+            If a sparse matrix does not have the number of columns of the whole matrix. Arrays do
+            not have a number of columns, so only their column indices are checked.
 
         Examples
         --------
@@ -175,7 +176,7 @@ class Csr(LinOp):
     # ---- facts
 
     def partition_report(self) -> PartitionReport:
-        """Return the shares of all members; all must ask the first time.
+        """Return the shares of all members; the first call is collective.
 
         See :meth:`Partition.report`.
         """
@@ -185,17 +186,17 @@ class Csr(LinOp):
 
     @property
     def partition(self) -> Partition:
-        """Who has which rows."""
+        """The partition of the rows."""
         return self._partition
 
     @property
     def column_partition(self) -> Partition:
-        """Who has which rows of the vectors that the matrix is applied to."""
+        """The partition of the vectors to which the matrix is applied."""
         return self._column_partition
 
     @property
     def local_rows(self) -> int:
-        """Rows of this member."""
+        """The number of rows of this member."""
         return self._blocks.rows
 
     @property
@@ -205,27 +206,27 @@ class Csr(LinOp):
 
     @property
     def local_nnz(self) -> int:
-        """Entries of this member's rows."""
+        """The number of entries in this member's rows."""
         return int(self.data.size)
 
     @property
     def nnz(self) -> int:
-        """Entries of the whole matrix."""
+        """The number of entries of the whole matrix."""
         return self._blocks.nnz
 
     @property
     def nbytes(self) -> int:
-        """Bytes of this member's part."""
+        """The size of this member's part in bytes."""
         return sum(part.nbytes for part in self._parts if part is not None)
 
     @property
     def halo(self) -> exchange.Halo:
-        """Which rows of vectors are exchanged with whom."""
+        """The rows of vectors that are exchanged with each member."""
         return self._blocks.halo
 
     @property
     def ghosts(self) -> HostArray:
-        """The new numbers of the columns of other members that the rows have, in rising order."""
+        """The new numbers of the ghosts, the columns of other members, in ascending order."""
         return self._blocks.ghosts
 
     @property
@@ -247,7 +248,7 @@ class Csr(LinOp):
     def _product(
         self, rows: Callable[..., None], x: Array, y: Array, alpha: complex, beta: complex
     ) -> None:
-        """Multiply; ``rows`` is how a block of rows is multiplied."""
+        """Multiply; ``rows`` multiplies a block of rows."""
         blocks, run = self._blocks, self.executor.run
         head, interior, tail = self._parts
         if blocks.halo.idle:
@@ -280,7 +281,7 @@ class Csr(LinOp):
     def _product_of_whole(
         self, rows: Callable[..., None], x: Array, y: Array, alpha: complex, beta: complex
     ) -> None:
-        """Multiply by all rows at once: ghosts arrive after the member's own rows of ``x``."""
+        """Multiply all rows at once: ghosts are stored after the member's own rows of ``x``."""
         executor, halo, k = self.executor, self._blocks.halo, int(x.shape[1])
         own, place = self._blocks.columns, with_room(executor, x, halo.ghosts)
         with ExitStack() as lent:
@@ -307,7 +308,7 @@ class Csr(LinOp):
 
     @property
     def room(self) -> int:
-        """Rows after a member's part of a vector that products use, where the vector has them."""
+        """The spare rows after a member's part of a vector that products use if they exist."""
         return self.halo.ghosts if self._blocks.whole and not self.halo.idle else 0
 
     def _in_double(self) -> LinOp | None:
@@ -334,12 +335,12 @@ class Csr(LinOp):
 
     @property
     def T(self) -> Csr:
-        """The transpose, made when it is first asked for; all members must ask."""
+        """The transpose, made at the first use; collective."""
         return self._kept_operator("T", lambda: self._transposed(False))
 
     @property
     def H(self) -> Csr:
-        """The conjugate transpose; all members must ask."""
+        """The conjugate transpose; collective."""
         if not is_complex(self.dtype):
             return self.T
         return self._kept_operator("H", lambda: self._transposed(True))
@@ -351,7 +352,7 @@ class Csr(LinOp):
         return found
 
     def _transposed(self, conjugate: bool) -> Csr:
-        if self.halo.idle:  # all entries stay with their members
+        if self.halo.idle:  # all entries stay on their members
             turned = self.local.transpose()
             data = conjugated(self.executor, turned.data) if conjugate else turned.data
             return self._of_own_columns(self.column_partition, self.partition, turned, data)
@@ -382,16 +383,16 @@ class Csr(LinOp):
     def _of_own_columns(
         self, partition: Partition, column_partition: Partition, rows: LocalCsr, data: Array
     ) -> Csr:
-        """Return the matrix of a member's rows that have columns of the member alone."""
+        """Return the matrix of a member's rows if they have only own columns."""
         indptr, numbers = (here(self.executor, a) for a in (rows.indptr, rows.indices))
         blocks = Blocks(self.executor, column_partition, indptr, numbers, None, self.nnz)
         return Csr(self.executor, partition, column_partition, blocks, data)
 
     @property
     def extended(self) -> LocalCsr:
-        """The rows of this member as a matrix of its executor alone.
+        """The rows of this member as a matrix of its executor without links.
 
-        Its columns are the member's own, then its ghosts in their order.
+        Its columns are the member's own columns, then its ghosts in order.
         """
         found: LocalCsr | None = self._derived.get("extended")
         if found is None:
@@ -400,13 +401,13 @@ class Csr(LinOp):
         return found
 
     def _after(self, other: LinOp) -> LinOp:
-        """Return the product with another operator; that of matrices is a matrix."""
+        """Return the product with another operator; it is a matrix if both are matrices."""
         if isinstance(other, Csr):
             return matmul(self, other)
         return super()._after(other)
 
     def _plus(self, other: LinOp, factor: float = 1.0) -> LinOp:
-        """Return the sum with ``factor`` times another operator; that of matrices is a matrix."""
+        """Return the sum with ``factor`` times another operator; of two matrices a matrix."""
         if isinstance(other, Csr):
             return add(self, other, factor)
         return super()._plus(other, factor)
@@ -420,21 +421,21 @@ class Csr(LinOp):
     __rmul__ = __mul__
 
     def __getitem__(self, key: Any) -> Any:
-        """Return rows and columns, which stay with their members; all members must ask.
+        """Return rows and columns, which stay on their members; collective.
 
         Parameters
         ----------
         key : slice, array of int or bool, or a pair of them
-            Rows and columns, each of them once; a pair of integers asks for one value.
+            Distinct rows and columns; a pair of integers selects one value.
         """
         with self._links.guarded():
             return selected(self, key)
 
     @property
     def local(self) -> LocalCsr:
-        """The square block of this member's rows and columns, as a matrix of its executor alone.
+        """The square block of this member's rows and columns, on its executor without links.
 
-        For preconditioners that work within a member.
+        Preconditioners that work within a member use it.
         """
         return self._local_on(self.executor.as_member(None))
 
@@ -447,7 +448,7 @@ class Csr(LinOp):
 
     @property
     def own_block(self) -> LocalCsr:
-        """The same block on this member's executor, with sums over the group."""
+        """The same block on this member's executor with links, whose sums go over the group."""
         return self._local_on(self.executor)
 
     def diagonal(self) -> Array:
@@ -455,15 +456,15 @@ class Csr(LinOp):
         return self.extended.diagonal()
 
     def _norm(self, ord: Any, axis: int | None) -> Any:
-        """Return a norm of the whole matrix; all must ask. See :func:`wollemi.linalg.norm`."""
+        """Return a norm of the whole matrix; collective. See :func:`wollemi.linalg.norm`."""
         return norm(self, ord, axis)
 
     def to_local(self) -> Any:
-        """Return the whole matrix as a SciPy array on every member; all must ask."""
+        """Return the whole matrix as a SciPy array on every member; collective."""
         return self._stacked(self._links.all(self._lengths_and_entries()))
 
     def to_first(self) -> Any:
-        """Return the whole matrix on the first member, and None on the others; all must ask."""
+        """Return the whole matrix on the first member, None on the others; collective."""
         sent: list[Any] = [None] * self._links.size
         sent[0] = self._lengths_and_entries()
         parts = self._links.alltoall(sent)
@@ -491,12 +492,12 @@ class Csr(LinOp):
         return stacked if places is None else stacked[places]
 
     def to(self, executor: Executor | str) -> LinOp:
-        """Return this matrix; one that a group shares does not move.
+        """Return this matrix; a matrix that a group shares cannot move.
 
         Raises
         ------
         UnsupportedOperation
-            For another executor.
+            If another executor is requested.
         """
         if self.executor == executor:
             return self
@@ -506,7 +507,7 @@ class Csr(LinOp):
         )
 
     def astype(self, dtype: Any) -> Csr:
-        """Return this matrix with values of ``dtype``; itself if they are already."""
+        """Return this matrix with values of ``dtype``; itself if they already have it."""
         dtype = asked_dtype(dtype)
         if dtype == self.dtype:
             return self
@@ -515,13 +516,13 @@ class Csr(LinOp):
         return self._with_data(as_dtype(self.executor, self.data, dtype))
 
     def stored(self, dtype: Any) -> Csr:
-        """Return this matrix where its values have ``dtype`` already.
+        """Return this matrix if its values already have ``dtype``.
 
         Raises
         ------
         UnsupportedOperation
-            For another dtype: a matrix that a group shares has values of the dtype that it
-            computes in.
+            If another dtype is requested: a shared matrix stores its values in the dtype in which
+            it computes.
         """
         if storage_dtype(dtype, self.dtype) == self.dtype:
             return self
@@ -540,7 +541,7 @@ class Csr(LinOp):
         Parameters
         ----------
         data : array, shape (local_nnz,)
-            The values, in the order in which the rows of this member were given.
+            The values, in the order in which this member's rows were passed.
         """
         values = native(self.executor, data, "data")
         if tuple(values.shape) != tuple(self.data.shape):
@@ -559,12 +560,12 @@ class Csr(LinOp):
         )
 
     def update_values(self, data: Any) -> None:
-        """Overwrite the values of this member's rows and keep the pattern.
+        """Overwrite the values of this member's rows; the pattern stays.
 
         Parameters
         ----------
         data : array, shape (local_nnz,)
-            New values, in the order in which the rows of this member were given.
+            New values, in the order in which this member's rows were passed.
         """
         self.executor.copy_into(self.data, self._new_values(data))
         self._changes += 1
@@ -574,7 +575,7 @@ class Csr(LinOp):
                 part._tell_sharers()
 
     def _new_values(self, data: Any) -> Array:
-        """Return new values for this member's rows, in the dtype of the matrix."""
+        """Return new values of this member's rows in the dtype of the matrix."""
         shape = tuple(self.data.shape)
         values = new_values(self.executor, data, shape, self.dtype, "matrix")
         found: Array = as_dtype(self.executor, values, self.dtype, copy=True)
@@ -583,12 +584,12 @@ class Csr(LinOp):
     # ---- vectors
 
     def scatter(self, whole: Any) -> Array:
-        """Return this member's rows of a whole vector or block, as an array of its executor."""
+        """Return this member's rows of a whole vector or block on its executor."""
         rows = self.column_partition.part(np.asarray(whole), self._links.rank)
         return self.executor.copy(self.executor.from_host(np.ascontiguousarray(rows)))
 
     def gather(self, part: Any) -> HostArray:
-        """Return the whole vector or block as a NumPy array; all members must hand over theirs."""
+        """Return the whole vector or block as a NumPy array; collective."""
         host = np.asarray(self.executor.to_host(native(self.executor, part, "part")))
         return self.partition.whole(self._links.gathered(host))
 

@@ -1,4 +1,4 @@
-"""Members that are ranks of MPI, by mpi4py. Messages are started and then polled."""
+"""Members that are MPI ranks, through mpi4py. Messages are started and then polled."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 
 HostArray = np.ndarray[Any, Any]
 
-#: Tags of rows of vectors, and of the news that a rank has failed.
+#: Message tags: rows of vectors, and notices that a rank has failed.
 ROWS, FAILED = 1, 2
 
-#: How often a waiting rank asks before it lets others have the core between two questions (sooner
-#: where ranks share cores), and how often before it looks whether another rank has failed.
+#: A waiting rank polls ``SPINS`` times before it yields the core between two polls (earlier if
+#: ranks share cores). It checks for failed ranks at every ``LOOKS``-th poll.
 SPINS, LOOKS = 200, 50
 
 
 def _mpi() -> Any:
-    """Return mpi4py's MPI, which is initialized when it is first imported."""
+    """Return mpi4py's MPI module, whose first import initializes MPI."""
     try:
         from mpi4py import MPI
     except ImportError as error:
@@ -44,7 +44,7 @@ def _mpi() -> Any:
             f"groups of processes need mpi4py and an MPI ({error}): pip install "
             '"wollemi[mpi]", and pip install mpich where the site has no MPI'
         ) from None
-    except RuntimeError as error:  # no library of MPI is found
+    except RuntimeError as error:  # no MPI library was found
         raise ExecutorUnavailable(
             f"mpi4py finds no MPI: {error}; load the site's module, or pip install mpich"
         ) from None
@@ -52,16 +52,16 @@ def _mpi() -> Any:
 
 
 class MpiLinks(RankLinks):
-    """The links of a member that is a rank of MPI.
+    """The links of a member that is an MPI rank.
 
     Parameters
     ----------
     communicator : mpi4py.MPI.Comm
-        The communicator of the members; a duplicate of it is used.
+        The communicator of the members; the links use a duplicate of it.
     executor : Executor
-        Of this rank, as one that is alone.
+        The executor of this rank without links.
     block : int
-        Rows of a block of reproducible sums, or 0.
+        Number of rows in a block of a reproducible sum, or 0.
     """
 
     def __init__(self, communicator: Any, executor: Executor, block: int) -> None:
@@ -77,7 +77,7 @@ class MpiLinks(RankLinks):
     # ---- waiting, and failing
 
     def wait(self, *requests: Any) -> None:
-        """Wait for messages; raise MemberFailed if they do not come because a rank has failed."""
+        """Wait for messages; raise MemberFailed if a failed rank will not send them."""
         waiting, every, since = list(requests), self.MPI.Request.Testall, None
         began = 0.0
         for turn in range(sys.maxsize):
@@ -96,32 +96,32 @@ class MpiLinks(RankLinks):
                 time.sleep(0 if turn < 10 * self._spins else 1e-4)
 
     def listen(self) -> bool:
-        """Take the news that have come; return whether a rank has failed."""
+        """Receive notices of failures; return whether a rank has failed."""
         status = self.MPI.Status()
         while self.news.Iprobe(source=self.MPI.ANY_SOURCE, tag=FAILED, status=status):
             self.heard[status.source] = str(self.news.recv(source=status.source, tag=FAILED))
         return bool(self.heard)
 
     def announce(self, message: str) -> None:
-        """Send the news that this rank has failed to all others."""
+        """Send a notice to all other ranks that this rank has failed."""
         others = [rank for rank in range(self.size) if rank != self.rank]
         self._sent = [self.news.isend(message, dest=r, tag=FAILED) for r in others]
 
     def forget(self) -> None:
-        """Forget the news that were sent."""
+        """Discard the notices that were sent."""
         self._sent = []
 
     # ---- messages
 
     def arrays(self, array: HostArray) -> list[HostArray]:
-        """Return the arrays of all ranks, in order of ranks."""
+        """Return the arrays of all ranks, in the order of ranks."""
         self.require_usable()
         found = np.empty((self.size, array.size), array.dtype)
         self.wait(self.comm.Iallgather(np.ascontiguousarray(array), found))
         return [row.reshape(array.shape) for row in found]
 
     def all(self, thing: Any) -> list[Any]:
-        """Return the objects that the ranks hand over, in order of ranks."""
+        """Return the objects that the ranks pass, in the order of ranks."""
         text = np.frombuffer(pickle.dumps(thing, pickle.HIGHEST_PROTOCOL), np.uint8)
         sizes = [int(size[0]) for size in self.arrays(np.array([text.size], np.int64))]
         found = self._gatherv(text, sizes)
@@ -134,7 +134,7 @@ class MpiLinks(RankLinks):
         return found
 
     def alltoall(self, things: Sequence[Any]) -> list[Any]:
-        """Send ``things[r]`` to rank ``r``; return the objects that the ranks sent to this one."""
+        """Send ``things[r]`` to rank ``r``; return the objects sent to this rank."""
         self.require_usable()
         texts = [pickle.dumps(thing, pickle.HIGHEST_PROTOCOL) for thing in things]
         sent = np.array([len(text) for text in texts], np.int64)
@@ -152,7 +152,7 @@ class MpiLinks(RankLinks):
         return [pickle.loads(found[a:b].data) for a, b in pairwise(ends)]
 
     def gathered(self, blocks: HostArray) -> HostArray:
-        """Return the rows of the arrays of all ranks, one below the other."""
+        """Return the rows of the arrays of all ranks, in the order of ranks."""
         mine = np.ascontiguousarray(blocks)
         width = int(np.prod(mine.shape[1:])) * mine.itemsize
         sizes = [int(rows[0]) * width for rows in self.arrays(np.array([mine.shape[0]], np.int64))]
@@ -160,7 +160,7 @@ class MpiLinks(RankLinks):
         return found.view(mine.dtype).reshape(-1, *mine.shape[1:])
 
     def begin(self, halo: Halo, packed: HostArray) -> None:
-        """Start to send rows, and to receive the rows of others."""
+        """Start to send rows, and to receive rows from other ranks."""
         self.require_usable()
         width = int(np.prod(packed.shape[1:])) * packed.itemsize
         halo.mine = (packed, np.empty(halo.ghosts * width, np.uint8), [])
@@ -172,7 +172,7 @@ class MpiLinks(RankLinks):
             requests.append(self.comm.Isend([packed[begin:end], self.MPI.BYTE], rank, ROWS))
 
     def finish(self, halo: Halo, ghosts: HostArray) -> None:
-        """Wait for the rows of others, and write them."""
+        """Wait for the rows of other ranks, and store them."""
         _, arriving, requests = halo.mine
         if requests:
             self.wait(*requests)
@@ -185,7 +185,7 @@ def _starts(sizes: HostArray) -> HostArray:
 
 
 class MpiGroup(RankGroup):
-    """The ranks of a communicator as members of a group; every rank has one of its own."""
+    """The ranks of a communicator as members of a group; every rank has its own object."""
 
     kind = "mpi"
 
@@ -196,32 +196,32 @@ def world(
     communicator: Any = None,
     reproducible: bool = False,
 ) -> RankGroup:
-    """Return the ranks of MPI, or of ``torchrun``, as a group.
+    """Return the ranks of MPI, or of ``torchrun``, as a group; collective.
 
-    Where a launcher has set ``RANK``, ``WORLD_SIZE`` and ``MASTER_ADDR``, and MPI has not started
-    this process, :func:`wollemi.distributed.from_torch` makes the group.
+    If a launcher has set ``RANK``, ``WORLD_SIZE`` and ``MASTER_ADDR``, and MPI has not started this
+    process, :func:`wollemi.distributed.from_torch` makes the group.
 
     Parameters
     ----------
     executor : Executor or str, optional
-        Of this rank. By default its GPU, by the number of the rank on its host, where there are
-        GPUs for all ranks of the host, else ``omp`` with its share of the cores. NVIDIA GPUs
-        exchange by NCCL.
+        Executor of this rank. If the host has a GPU for each of its ranks, the default is the GPU
+        with the number of the rank on its host; otherwise it is ``omp`` with this rank's share of
+        the cores. NVIDIA GPUs communicate by NCCL.
     communicator : mpi4py.MPI.Comm, optional
-        The communicator with the members as ranks; ``MPI.COMM_WORLD`` by default.
+        The communicator whose ranks are the members; ``MPI.COMM_WORLD`` by default.
     reproducible : bool
         As for :class:`wollemi.distributed.Group`.
 
     Notes
     -----
-    Start the ranks by ``mpiexec -n 4 python -m mpi4py solve.py``. An uncaught error ends all ranks,
-    with and without ``-m mpi4py``: this function ensures it.
+    Start the ranks by ``mpiexec -n 4 python -m mpi4py solve.py``. This function ensures that an
+    uncaught error ends all ranks, with and without ``-m mpi4py``.
 
     Raises
     ------
     ExecutorUnavailable
-        If mpi4py or MPI is missing, or if the launcher belongs to another MPI, so that each rank
-        would solve the whole problem alone.
+        If mpi4py or MPI is missing, or if the launcher belongs to another MPI installation, so that
+        each rank would solve the whole problem alone.
     """
     if communicator is None and was_launched() and not _started_by_mpi():
         return from_torch(None, executor, reproducible=reproducible)
@@ -236,14 +236,14 @@ def world(
     return group
 
 
-#: The variables by which the launchers of MPI tell a process its rank.
+#: Environment variables by which MPI launchers give a process its rank.
 _MPI_VARIABLES = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MPI_LOCALRANKID")
-#: The variables by which they tell it the number of ranks.
+#: Environment variables by which MPI launchers give a process the number of ranks.
 SIZE_VARIABLES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE")
 
 
 def _require_all_ranks(MPI: Any) -> None:
-    """Raise if the launcher has started several ranks, and the library of MPI knows of one."""
+    """Raise an error if the launcher started several ranks but the MPI library sees only one."""
     started = max(int(os.environ.get(name, "1")) for name in SIZE_VARIABLES)
     if started > 1 and MPI.COMM_WORLD.size == 1:
         library = MPI.Get_library_version().splitlines()[0].strip(" \0")
@@ -256,18 +256,18 @@ def _require_all_ranks(MPI: Any) -> None:
 
 
 def is_rank() -> bool:
-    """Return whether a launcher of MPI, or ``torchrun``, has started this process as a rank."""
+    """Return whether an MPI launcher, or ``torchrun``, started this process as a rank."""
     return was_launched() or any(name in os.environ for name in _MPI_VARIABLES)
 
 
 def _started_by_mpi() -> bool:
-    """Return whether MPI runs in this process, or its launcher has started the process."""
+    """Return whether MPI runs in this process, or an MPI launcher started the process."""
     loaded = "mpi4py.MPI" in sys.modules
     return loaded or any(name in os.environ for name in _MPI_VARIABLES)
 
 
 def _own_executor(communicator: Any) -> str:
-    """Return the executor that a rank has by default."""
+    """Return the default executor of a rank."""
     host = communicator.Split_type(_mpi().COMM_TYPE_SHARED)
     rank, size = host.rank, host.size
     host.Free()
@@ -278,7 +278,7 @@ _HOOKED: list[Any] = []
 
 
 def _end_all_on_errors(MPI: Any) -> None:
-    """Let an uncaught error end all ranks: the others would wait for this one."""
+    """Make an uncaught error end all ranks: otherwise the others would wait for this one."""
     if _HOOKED:
         return
     before = sys.excepthook
@@ -290,7 +290,7 @@ def _end_all_on_errors(MPI: Any) -> None:
         sys.stderr.flush()
         sys.stdout.flush()
         if MPI.Is_initialized() and not MPI.Is_finalized():
-            time.sleep(GRACE)  # mpiexec passes on the message, and Abort ends it
+            time.sleep(GRACE)  # mpiexec must print the message before Abort ends it
             MPI.COMM_WORLD.Abort(130 if issubclass(kind, KeyboardInterrupt) else 1)
 
     sys.excepthook = hook
@@ -298,8 +298,8 @@ def _end_all_on_errors(MPI: Any) -> None:
 
 
 def _end_if_failed(MPI: Any, links: RankLinks) -> None:
-    """End all ranks with this one if messages of a failed group are under way."""
-    time.sleep(0 if links.failed is None else 2 * GRACE)  # for the others to hear of it, too
+    """End all ranks with this one if messages of a failed group are still in transit."""
+    time.sleep(0 if links.failed is None else 2 * GRACE)  # so that the others receive the notice
     if not links.recover() and MPI.Is_initialized() and not MPI.Is_finalized():
         print(f"wollemi: all ranks end, because one has failed: {links.failed}", file=sys.stderr)
         sys.stderr.flush()

@@ -1,4 +1,4 @@
-"""Norms of matrices that a group shares."""
+"""Norms of distributed matrices."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 def norm(A: Csr, ord: Any, axis: int | None) -> Any:
-    """Return a norm of a whole matrix, of which a member has rows; all members must ask.
+    """Return a norm of a whole matrix from the rows of the members; collective.
 
-    Sums of rows and columns have the bits of one executor; the Frobenius norm is that of the norms
-    of the members.
+    Row and column sums are bitwise equal to the sums on one executor. The Frobenius norm is the
+    norm of the members' norms.
     """
     if axis is not None:
         raise UnsupportedOperation(

@@ -1,4 +1,4 @@
-"""The block of a member's rows and the rows that they touch, and vectors on it."""
+"""The block of a member's rows together with its ghosts' rows, and vectors on it."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ HostArray = np.ndarray[Any, Any]
 
 
 def overlapping_block(A: Csr) -> LocalCsr:
-    """Return the square block of a member's rows, and after them its ghosts' rows, by themselves.
+    """Return the square block of a member's rows, followed by its ghosts' rows; collective.
 
-    The rows of ghosts come from the members that have them; all members must ask. Columns that are
-    neither the member's nor ghosts of it are left out.
+    The members that own the ghosts send their rows. Columns that are neither own columns nor ghosts
+    of the member are left out.
     """
     indptr, own_columns, own_data = A._global_rows()
     others = rows_of_ghosts(A, indptr, lambda entries: (own_columns[entries], own_data[entries]))
@@ -50,22 +50,22 @@ def overlapping_block(A: Csr) -> LocalCsr:
 def rows_of_ghosts(
     A: Csr, indptr: Array, taken: Callable[[HostArray], tuple[HostArray, HostArray]]
 ) -> tuple[HostArray, HostArray, HostArray]:
-    """Return the rows of the ghosts of a matrix, of which each member has its own; all must ask.
+    """Return the rows for the ghosts of a matrix, from the members that own them; collective.
 
     Parameters
     ----------
     A : Csr
-        The matrix that the ghosts belong to.
+        The matrix with the ghosts.
     indptr : array
-        Where the member's own rows begin, on the host or on its executor: as many rows as it has of
-        the vectors that ``A`` is applied to.
+        Row pointers of the member's own rows, on the host or on its executor; their number is the
+        length of its part of the vectors to which ``A`` is applied.
     taken : callable
-        Returns the columns and the values of entries of these rows.
+        Returns the columns and the values of given entries in these rows.
 
     Returns
     -------
     lengths, columns, data : arrays
-        Of the rows of the ghosts, in their order.
+        The ghosts' rows, in the order of the ghosts.
     """
     executor, links = A.executor, cast(Any, A.executor.links)
     sent = like(executor, A.halo.send_index, indptr)
@@ -86,7 +86,7 @@ def rows_of_ghosts(
 
 
 def _numbers(A: Csr, columns: HostArray) -> HostArray:
-    """Return the numbers that columns of the whole matrix have in the block, -1 for the others."""
+    """Return the positions of columns of the whole matrix in the block, -1 if not in it."""
     partition, rank = A.column_partition, A.executor.links.rank  # type: ignore[union-attr]
     places = partition.places(columns)
     first, own = int(partition.offsets[rank]), partition.count(rank)
@@ -99,7 +99,7 @@ def _numbers(A: Csr, columns: HostArray) -> HostArray:
 
 
 def with_ghosts(A: Csr, x: Array, extended: Array, packed: Array) -> None:
-    """Set ``extended`` to a member's rows of a vector, and after them its ghosts."""
+    """Set ``extended`` to a member's rows of a vector, followed by its ghosts."""
     run, halo, rows = A.executor.run, A.halo, A.local_rows
     if not halo.idle and A.executor.links.fuses:  # type: ignore[union-attr]
         run(vector.axpby, x, extended[:rows], 1.0, 0.0)

@@ -1,4 +1,4 @@
-"""Which member of a group has which rows."""
+"""The distribution of rows over the members of a group."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ if TYPE_CHECKING:
 
 HostArray = np.ndarray[Any, Any]
 
-#: The names of partitions.
+#: The names of automatic partitions.
 NAMES = ("rows", "weights", "metis")
 
 
 class Partition:
-    """Which member has which rows of a matrix, and the same rows of vectors.
+    """The distribution of the rows of a matrix, or of vectors, over the members of a group.
 
-    Rows are renumbered so that the rows of a member follow one another: member ``r`` has the new
-    numbers ``offsets[r]:offsets[r + 1]``.
+    Rows are renumbered so that each member's rows are consecutive: member ``r`` has the new numbers
+    ``offsets[r]:offsets[r + 1]``.
 
     Parameters
     ----------
     offsets : array of int64, shape (size + 1,)
-        Where the rows of each member begin, and the number of all rows.
+        The first new number of each member, followed by the number of all rows.
     numbers : array of int64, shape (n,), optional
-        The row of each new number; by default the numbers do not change.
+        The original row of each new number; by default the numbers are unchanged.
 
     Raises
     ------
     InvalidArgument
-        If the arrays describe no partition.
+        If the arrays do not describe a partition.
 
     Examples
     --------
@@ -73,7 +73,7 @@ class Partition:
                 )
 
     def reporting(self, make: Callable[[], PartitionReport]) -> Partition:
-        """Return this partition as that of a matrix; ``make()`` reports its shares."""
+        """Return this partition as the one of a matrix; ``make()`` reports its shares."""
         made = copy(self)
         made._make_report = make
         return made
@@ -84,15 +84,16 @@ class Partition:
     def report(self) -> PartitionReport:
         """Return rows, entries, ghosts, bytes of a product and memory of each member.
 
-        Of the partition of a matrix, ``A.partition``. Of a matrix that :func:`wollemi.distribute`,
-        :meth:`Csr.from_rows` or a reader has made, every rank knows the shares, so that one rank
-        alone may ask. Of one that was made of others, such as ``A.T`` or ``A @ B``, all ranks of a
-        group of processes must ask the first time: one rank alone would wait for the others.
+        It requires the partition of a matrix, ``A.partition``. If :func:`wollemi.distribute`,
+        :meth:`Csr.from_rows` or a reader made the matrix, every rank knows the shares, so a single
+        rank may call this method. If the matrix was made from others, such as ``A.T`` or ``A @ B``,
+        the first call is collective in a group of processes: a single rank would wait for the
+        others.
 
         Raises
         ------
         InvalidArgument
-            If this is the partition of no matrix.
+            If the partition does not belong to a matrix.
 
         Examples
         --------
@@ -109,13 +110,13 @@ class Partition:
 
     @classmethod
     def even(cls, n: int, size: int, block: int = 1) -> Partition:
-        """Return ranges of as many rows each, as far as that goes in whole blocks."""
+        """Return ranges with equal numbers of rows, as far as whole blocks allow."""
         blocks = -(-n // block)
         return cls([min(n, blocks * r // size * block) for r in range(size)] + [n])
 
     @classmethod
     def by_weight(cls, indptr: HostArray, size: int, block: int = 1) -> Partition:
-        """Return ranges of rows with equal sums of entries and rows."""
+        """Return ranges of rows in which entries plus rows have equal sums."""
         n = indptr.size - 1
         weights = np.asarray(indptr, np.int64) + np.arange(n + 1)
         wanted = weights[-1] * np.arange(1, size) / size
@@ -140,12 +141,12 @@ class Partition:
     # ---- files
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the partition to a file of NumPy (``.npz``), for :meth:`load`.
+        """Write the partition to a NumPy file (``.npz``) for :meth:`load`.
 
-        A program that starts again then shares matrices as before, without another run of METIS.
-        Every rank has the whole partition. One of them writes it, or each does: the file appears at
-        once and whole, under another name before. Ranks that load what another one has saved wait
-        for it: ``group.barrier()`` after ``save`` and before ``load``.
+        A restarted program can then distribute matrices as before, without running METIS again.
+        Every rank has the whole partition; one rank or all ranks may write it, because the file is
+        written under another name and then renamed. Ranks that load a file of another rank must
+        wait for it: call ``group.barrier()`` after ``save`` and before ``load``.
 
         Examples
         --------
@@ -166,19 +167,19 @@ class Partition:
             with open(begun, "xb") as file:
                 np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
             os.replace(begun, target)
-        except BaseException:  # Ctrl-C too: half a file is of no use
+        except BaseException:  # also on Ctrl-C, remove the incomplete file
             with suppress(FileNotFoundError):
                 os.remove(begun)
             raise
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Partition:
-        """Return the partition of a file that :meth:`save` has written.
+        """Return the partition in a file that :meth:`save` has written.
 
         Raises
         ------
         InvalidArgument
-            If the file has no partition.
+            If the file does not contain a partition.
         """
         try:
             with np.load(path, allow_pickle=False) as found:
@@ -193,25 +194,25 @@ class Partition:
 
     @property
     def size(self) -> int:
-        """How many members there are."""
+        """The number of members."""
         return int(self.offsets.size) - 1
 
     @property
     def size_of_vectors(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return int(self.offsets[-1])
 
     def count(self, rank: int) -> int:
-        """Return how many rows a member has."""
+        """Return the number of rows of a member."""
         return int(self.offsets[rank + 1] - self.offsets[rank])
 
     def rows(self, rank: int) -> HostArray:
-        """Return the numbers that the rows of a member have in the whole matrix, in its order."""
+        """Return the original numbers of a member's rows, in the member's order."""
         begin, end = self.offsets[rank : rank + 2]
         return np.arange(begin, end) if self.numbers is None else self.numbers[begin:end]
 
     def part(self, whole: Any, rank: int) -> Any:
-        """Return a member's rows of a whole array; a view where they follow one another."""
+        """Return a member's rows of a whole array, as a view if they are consecutive."""
         begin, end = (int(at) for at in self.offsets[rank : rank + 2])
         return whole[begin:end] if self.numbers is None else whole[self.numbers[begin:end]]
 
@@ -224,19 +225,19 @@ class Partition:
         return places
 
     def places(self, rows: HostArray) -> HostArray:
-        """Return the new numbers of rows."""
+        """Return the new numbers of rows, given their original numbers."""
         return rows if self._places is None else self._places[rows]
 
     def owner(self, places: HostArray) -> HostArray:
-        """Return who has the rows with these new numbers."""
+        """Return the owners of rows, given their new numbers."""
         return np.searchsorted(self.offsets, places, side="right") - 1
 
     def whole(self, stacked: HostArray) -> HostArray:
-        """Return the parts of all members, stacked in order of ranks, in the order of the rows."""
+        """Return an array in the original order from the members' parts, in rank order."""
         return stacked if self._places is None else stacked[self._places]
 
     def fits_blocks(self, block: int) -> bool:
-        """Return whether every member but the last begins and ends at a multiple of a block."""
+        """Return whether all members but the last begin and end at a multiple of a block."""
         inner = self.offsets[(self.offsets > 0) & (self.offsets < self.offsets[-1])]
         return self.numbers is None and not np.any(inner % block)
 
@@ -249,7 +250,7 @@ class Partition:
 
     @property
     def fingerprint(self) -> int:
-        """A checksum, by which ranks compare partitions."""
+        """A checksum by which ranks compare partitions."""
         numbers = b"" if self.numbers is None else self.numbers.tobytes()
         return crc32(numbers, crc32(self.offsets.tobytes()))
 
@@ -263,18 +264,19 @@ class Partition:
 def make_partition(
     asked: Any, n: int, size: int, pattern: tuple[HostArray, HostArray] | None, block: int = 0
 ) -> Partition:
-    """Return the partition that was asked for.
+    """Return the requested partition.
 
     Parameters
     ----------
     asked : str, Partition or sequence of int
-        ``"rows"``, ``"weights"``, ``"metis"``, offsets (``size + 1`` of them) or owners (``n``).
+        ``"rows"``, ``"weights"``, ``"metis"``, offsets (``size + 1`` numbers) or owners (``n``
+        numbers).
     n, size : int
-        Rows and members.
+        Number of rows and number of members.
     pattern : (indptr, indices), or None
-        Of the whole matrix, for methods that read it.
+        The pattern of the whole matrix, for methods that need it.
     block : int
-        Rows of a block of reproducible sums, at which members must begin; or 0.
+        Number of rows in a block of a reproducible sum; each member must begin at a block. Or 0.
     """
     step = block or 1
     if isinstance(asked, Partition):
