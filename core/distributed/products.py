@@ -1,4 +1,4 @@
-"""Products of matrices that a group shares."""
+"""Products of distributed matrices."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ HostArray = np.ndarray[Any, Any]
 
 
 def matmul(A: Csr, B: Csr) -> Csr:
-    """Return the sparse product of two matrices; all members must ask.
+    """Return the sparse product of two matrices; collective.
 
-    A member receives the rows of ``B`` that its rows of ``A`` need of others, and multiplies them
-    by itself: an entry is the sum that one executor computes, in the same order, where members have
-    rows that follow one another.
+    A member receives the rows of ``B`` that its rows of ``A`` need from other members, and
+    multiplies locally. If the members' rows are consecutive, every entry is the sum that one
+    executor computes, in the same order.
 
     Raises
     ------
     ShapeMismatch
-        If ``A`` has not as many columns as ``B`` has rows.
+        If the number of columns of ``A`` differs from the number of rows of ``B``.
     InvalidArgument
-        If other members have the columns of ``A`` than the rows of ``B``.
+        If the columns of ``A`` and the rows of ``B`` have different partitions.
     """
     if A.shape[1] != B.shape[0]:
         raise ShapeMismatch(
@@ -62,20 +62,20 @@ def shared_rows(
     known: Columns,
     idle: bool,
 ) -> Csr:
-    """Return the matrix of a member's rows; all members must ask.
+    """Return the matrix that consists of the members' rows; collective.
 
     Parameters
     ----------
     executor : Executor
-        Of the member.
+        The member's executor.
     partitions : (Partition, Partition)
-        Who has which rows, and which columns.
+        The partitions of the rows and the columns.
     rows : Csr of this member's executor
-        The rows, with columns by their positions in ``known``.
+        The rows; their column indices are positions in ``known``.
     known : Columns
         The columns of the rows.
     idle : bool
-        Whether the rows of all members have own columns alone.
+        Whether the rows of all members have only own columns.
     """
     from .matrix import Csr as SharedCsr
 
@@ -96,7 +96,7 @@ class Columns:
     beside : array of int64
         The new numbers of the columns of other members.
     below, own : int
-        How many of these come before the member's own columns, and how many are its own.
+        The number of these before the member's own columns, and the number of own columns.
     """
 
     beside: HostArray
@@ -107,21 +107,21 @@ class Columns:
     def of(
         cls, executor: Executor, partition: Partition, rank: int, places: Any
     ) -> tuple[Columns, Any]:
-        """Return a member's own columns with other members' columns, and where the latter are.
+        """Return a member's own columns merged with others, and the positions of the latter.
 
         Parameters
         ----------
         executor : Executor
-            Of the member.
+            The member's executor.
         partition : Partition
-            Who has which columns.
+            The partition of the columns.
         rank : int
-            The member.
+            Rank of the member.
         places : array of int64
             The new numbers of columns of other members, in any order, on the host or the device.
         """
         first, own = int(partition.offsets[rank]), partition.count(rank)
-        # own columns lie between other members' columns: without them the numbers are closer
+        # Own columns lie between those of others; without them the numbers have a smaller range.
         xp = namespace(executor, places)
         beside, at = distinct(executor, xp.where(places >= first + own, places - own, places))
         below = int(np.searchsorted(beside, first))
@@ -130,18 +130,18 @@ class Columns:
 
     @property
     def count(self) -> int:
-        """How many columns there are."""
+        """The number of columns."""
         return int(self.beside.size) + self.own
 
     def positions(self, executor: Executor, numbers: Any, ghosts: HostArray) -> Any:
-        """Return the positions among all columns of the columns of a member's own rows.
+        """Return the positions of the columns of a member's own rows among all columns.
 
         Parameters
         ----------
         executor : Executor
-            Of the member.
+            The member's executor.
         numbers : array of int
-            The member's own columns from 0 on, then its ghosts.
+            Column numbers: the member's own columns from 0 on, then its ghosts.
         ghosts : array of int64
             The positions of the ghosts.
         """
@@ -153,19 +153,19 @@ class Columns:
         return found
 
     def numbered(self, executor: Executor, found: Any) -> tuple[Any, HostArray]:
-        """Return the columns of a product as own ones and ghosts, and the ghosts that occur.
+        """Return the columns of a product as own columns and ghosts, and the ghosts that occur.
 
         Parameters
         ----------
         executor : Executor
-            Of the member.
+            The member's executor.
         found : array of int
-            The columns of all entries, by their positions among all columns.
+            The columns of all entries, as positions among all columns.
 
         Returns
         -------
         numbers : array of int
-            The member's own columns from 0 on, then its ghosts.
+            Column numbers: the member's own columns from 0 on, then its ghosts.
         used : array of int64
             The positions of the ghosts among the columns of other members.
         """
@@ -173,7 +173,7 @@ class Columns:
             return found, np.zeros(0, np.int64)
         xp = namespace(executor, found)
         numbers = found - self.below
-        # most columns are the member's own: a negative number is a large one without its sign
+        # Most columns are own columns. Viewed as unsigned, negative numbers are large.
         away = xp.flatnonzero(numbers.view(f"u{numbers.dtype.itemsize}") >= self.own)
         beside = found[away]
         beside = xp.where(beside < self.below, beside, beside - self.own)
@@ -188,21 +188,21 @@ class Columns:
 def rows_needed(
     A: Csr, partition: Partition, rows: LocalCsr, ghosts: HostArray
 ) -> tuple[Columns, LocalCsr]:
-    """Return the rows of a matrix for the columns of ``A.extended``, and which columns they have.
+    """Return the rows of a matrix for the columns of ``A.extended``, and their columns.
 
-    Columns are in the order of their new numbers, so that rows of a product are sorted by them. All
-    members must ask.
+    The columns are in the order of their new numbers, so that the rows of a product are sorted by
+    them. Collective.
 
     Parameters
     ----------
     A : Csr
         The left factor.
     partition : Partition
-        Who has which columns of the right factor.
+        The partition of the columns of the right factor.
     rows : Csr
         The member's rows of the right factor: its own columns from 0 on, then ghosts.
     ghosts : array of int64
-        The new numbers of the ghosts, in rising order.
+        The new numbers of the ghosts, in ascending order.
     """
     executor = A.executor
     rank = executor.links.rank  # type: ignore[union-attr]

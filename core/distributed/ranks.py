@@ -1,6 +1,6 @@
-"""Members that are processes: how they hear of each other's failures, and the group of them.
+"""Members that are processes: notices of failures, and groups of processes.
 
-A rank waits by asking again and again, so that it hears of failed ranks, and of Ctrl-C.
+A rank waits by polling, so that it notices failed ranks and Ctrl-C.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .signals import interrupts_go_to
 
 HostArray = np.ndarray[Any, Any]
 
-#: Seconds that a message may still take after a rank is known to have failed.
+#: Time in seconds for which a rank still waits for messages after it has learned of a failure.
 GRACE = 1.0
 
 #: Seconds of waiting for other ranks after which a rank tells its user.
@@ -39,21 +39,21 @@ class RankLinks(HostLinks):
     Parameters
     ----------
     executor : Executor
-        Of this rank, as one that is alone.
+        The executor of this rank without links.
     rank, size : int
-        Which rank it is, and of how many.
+        Number of this rank, and number of ranks.
     block : int
-        Rows of a block of reproducible sums, or 0.
+        Number of rows in a block of a reproducible sum, or 0.
 
     Attributes
     ----------
     failed : str or None
-        The reason why the group cannot go on.
+        The reason why the group cannot continue.
     heard : dict
         The messages of the failed ranks, by rank.
     requests : array of int64, shape (2,)
-        How often this rank was asked to stop, and how many requests to stop the group has obeyed.
-        Native code reads them.
+        The number of stop requests that this rank has received, and the number that the group has
+        obeyed. Native code reads them.
     """
 
     def __init__(self, executor: Executor, rank: int, size: int, block: int) -> None:
@@ -65,7 +65,7 @@ class RankLinks(HostLinks):
 
     @property
     def asked(self) -> int:
-        """How often this rank was asked to stop."""
+        """The number of stop requests that this rank has received."""
         return int(self.requests[0])
 
     @asked.setter
@@ -74,7 +74,7 @@ class RankLinks(HostLinks):
 
     @property
     def interrupts_seen(self) -> int:
-        """How many requests to stop the group has obeyed."""
+        """The number of stop requests that the group has obeyed."""
         return int(self.requests[1])
 
     @interrupts_seen.setter
@@ -85,14 +85,14 @@ class RankLinks(HostLinks):
 
     @abstractmethod
     def announce(self, message: str) -> None:
-        """Send the news that this rank has failed to all others, without waiting."""
+        """Send a notice to all other ranks that this rank has failed, without waiting."""
 
     @abstractmethod
     def listen(self) -> bool:
-        """Take the news that have come into ``heard``; return whether a rank has failed."""
+        """Store received notices in ``heard``; return whether a rank has failed."""
 
     def forget(self) -> None:
-        """Forget the news: all ranks failed in the same call, and go on."""
+        """Discard the notices: all ranks failed in the same call, and can continue."""
 
     # ---- waiting
 
@@ -115,7 +115,7 @@ class RankLinks(HostLinks):
     # ---- failing
 
     def give_up(self) -> None:
-        """Raise MemberFailed: a message does not come because a rank has failed."""
+        """Raise MemberFailed, because a failed rank will not send a message."""
         self.failed = self.failed or next(iter(self.heard.values()), "its connection is lost")
         raise MemberFailed(
             f"another rank failed: {self.failed}; this group cannot be used again, and the end of "
@@ -123,17 +123,17 @@ class RankLinks(HostLinks):
         )
 
     def tell(self, error: BaseException) -> None:
-        """Tell the other ranks that this one has failed."""
+        """Tell the other ranks that this rank has failed."""
         if self.failed is None:
             name = f"rank {self.rank} of {self.size}, {self.executor.name}"
             self.failed, self._told = f"{name}: {type(error).__name__}: {error}", True
             self.announce(self.failed)
 
     def recover(self, patience: float = PATIENCE) -> bool:
-        """Return whether messages may be sent: no rank failed, or all did in the same call.
+        """Return whether messages may be sent: no rank failed, or all failed in the same call.
 
         All ranks raise errors that follow from sums, such as a right-hand side that is not finite.
-        Then none of them waits for another one.
+        Then no rank waits for another one.
         """
         if self.failed is None:
             return True
@@ -148,13 +148,13 @@ class RankLinks(HostLinks):
         return self.size == 1
 
     def require_usable(self) -> None:
-        """Raise MemberFailed if a rank failed before."""
+        """Raise MemberFailed if a rank has failed before."""
         if not self.recover():
             self.give_up()
 
     @contextmanager
     def guarded(self) -> Iterator[None]:
-        """Within, Ctrl-C is a request to stop, and errors are told to the other ranks."""
+        """Treat Ctrl-C as a stop request inside, and report errors to the other ranks."""
         before = self.interrupts_seen
 
         def asked(times: int) -> None:
@@ -166,24 +166,24 @@ class RankLinks(HostLinks):
             except (KeyboardInterrupt, MemberFailed):
                 self.asked = self.interrupts_seen = max(self.asked, self.interrupts_seen)
                 raise
-            except Exception as error:  # the other members must hear of any error
+            except Exception as error:  # report any error to the other members
                 self.tell(error)
                 raise
         if mine and self.interrupts_seen == before:
             raise KeyboardInterrupt
 
     def interrupts(self) -> int:
-        """Return how often this rank was asked to stop."""
+        """Return the number of stop requests that this rank has received."""
         return self.asked
 
 
 class RankTransport(Links):
-    """Links between ranks with a way of their own for totals and rows of vectors.
+    """Links between ranks that implement totals and rows of vectors themselves.
 
     Parameters
     ----------
     host : RankLinks
-        Carries the messages of the hosts.
+        The links that carry the messages of the hosts.
     """
 
     def __init__(self, host: RankLinks) -> None:
@@ -191,56 +191,56 @@ class RankTransport(Links):
         self.rank, self.size, self.block = host.rank, host.size, host.block
 
     def all(self, thing: Any) -> list[Any]:
-        """Return the small objects of the host that the ranks hand over, in order of ranks."""
+        """Return the small host objects that the ranks pass, in the order of ranks."""
         return self.host.all(thing)
 
     def alltoall(self, things: Sequence[Any]) -> list[Any]:
-        """Send ``things[r]`` to rank ``r``; return the objects sent to this one."""
+        """Send ``things[r]`` to rank ``r``; return the objects sent to this rank."""
         return self.host.alltoall(things)
 
     def gathered(self, blocks: Array) -> Array:
-        """Return the rows of the NumPy arrays of all ranks, one below the other."""
+        """Return the rows of the NumPy arrays of all ranks, in the order of ranks."""
         return self.host.gathered(blocks)
 
     def check(self) -> None:
-        """Raise KeyboardInterrupt on all ranks if one of them was asked to stop."""
+        """Raise KeyboardInterrupt on all ranks if one of them was interrupted."""
         self.host.check()
 
     def guarded(self) -> AbstractContextManager[None]:
-        """Return a context in which the other ranks hear of it if this one fails."""
+        """Return a context that tells the other ranks if this one fails."""
         return self.host.guarded()
 
 
 class RankGroup:
-    """Processes as members of a group; every rank has an object of its own.
+    """Processes as members of a group; every rank has its own object.
 
-    Made by :func:`wollemi.distributed.world` and :func:`wollemi.distributed.from_torch`.
+    :func:`wollemi.distributed.world` and :func:`wollemi.distributed.from_torch` make it.
 
     Parameters
     ----------
     make : callable
-        Returns the links of this rank's executor for the rows of a block of reproducible sums.
+        Returns the links of this rank's executor for a block size of reproducible sums.
     executor : Executor
-        Of this rank.
+        The executor of this rank.
     reproducible : bool
         As for :class:`wollemi.distributed.Group`.
 
     Attributes
     ----------
     executor : Executor
-        This rank's member.
+        This rank's executor with its links.
     rank, size : int
-        Which rank this is, and of how many.
+        Number of this rank, and number of ranks.
     """
 
-    #: The name of the processes' library, in the name of the group.
+    #: The library of the processes, in the name of the group.
     kind = "ranks"
 
     def __init__(
         self, make: Callable[[Executor, int], RankLinks], executor: Executor, reproducible: bool
     ) -> None:
         alone = executor.as_member(None)
-        #: The links that carry messages of the hosts.
+        #: The links that carry the messages of the hosts.
         self.host = make(alone, checked_block([alone], reproducible))
         self.links: Links = self.host
         if set(self.host.all(alone.backend)) == {alone.backend}:
@@ -251,17 +251,17 @@ class RankGroup:
 
     @property
     def block(self) -> int:
-        """Rows of a block of reproducible sums, or 0."""
+        """The number of rows in a block of a reproducible sum, or 0."""
         return self.links.block
 
     @property
     def name(self) -> str:
-        """Its kind, and this rank's executor."""
+        """The kind of the group, and this rank's executor."""
         return f"{self.kind}:{self.size} ({self.executor.name} on rank {self.rank})"
 
     @property
     def full_name(self) -> str:
-        """The name, as messages have it."""
+        """The name of the group in messages."""
         return f"a group of {self.size} ranks"
 
     def __repr__(self) -> str:
@@ -271,18 +271,18 @@ class RankGroup:
         raise InvalidArgument("a group cannot be pickled; pickle A.to_local()")
 
     def run(self, program: Callable[[Executor], Any]) -> Any:
-        """Run a function on this rank's member and return its result.
+        """Run a function on this rank's member, and return its result; collective.
 
-        While it runs, Ctrl-C is a request that all ranks obey in the same sum, and an exception of
+        During the run, Ctrl-C is a request that all ranks obey in the same sum. An exception on
         this rank is sent to the others, which raise :class:`wollemi.errors.MemberFailed`.
         """
         with self.links.guarded():
             return program(self.executor)
 
     def barrier(self) -> None:
-        """Wait until all ranks have come here.
+        """Wait until all ranks have reached this call.
 
-        A file that one rank has written before is there for all of them afterwards:
+        A file that one rank has written before exists for all ranks afterwards:
         ``if group.rank == 0: A.partition.save("parts.npz")`` and then ``group.barrier()``.
 
         Raises
@@ -295,28 +295,28 @@ class RankGroup:
 
 
 def device_of_rank(rank: int, size: int) -> str | None:
-    """Return the name of the GPU that a rank of a host takes by default, or None.
+    """Return the name of the default GPU of a rank on its host, or None.
 
     Parameters
     ----------
     rank, size : int
-        The number of the rank on its host, and the number of ranks there.
+        Number of the rank on its host, and number of ranks on that host.
     """
     for name in ("cuda", "hip"):
         if name in backend_names():
             try:
                 devices = backend(name).devices()
-            except Exception:  # no library, no driver or no device: each vendor has its own errors
+            except Exception:  # no library, driver or device; each vendor has its own errors
                 continue
             if len(devices) >= size:
                 return devices[rank]
             if len(devices) == 1 and os.environ.get("SLURM_JOB_ID"):
-                return devices[0]  # the system shows each rank its own
+                return devices[0]  # the system shows each rank only its own GPU
     return None
 
 
 def default_executor(rank: int, size: int) -> str:
-    """Return the executor that a rank has by default: its GPU, or its share of the cores.
+    """Return the default executor of a rank: its GPU, or its share of the cores.
 
     Parameters
     ----------
@@ -330,5 +330,5 @@ def default_executor(rank: int, size: int) -> str:
         return host_name()
     usable = cores()
     everybody = os.cpu_count() or usable
-    # Ranks with cores of their own use them all; others share the available cores.
+    # Ranks that are pinned to their own cores use all of them; others share the available cores.
     return f"omp:{max(1, usable if usable <= everybody // size else usable // size)}"

@@ -1,4 +1,4 @@
-"""Files that the members of a group read together."""
+"""Reading of files by all members of a group together."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ T = TypeVar("T")
 def read(file: Readable, group: Any, *, partition: Any = "rows", format: str | None = None) -> Any:
     """Read a matrix and distribute its rows over the members of a group.
 
-    Members read ranges of the bytes of a Matrix Market file that is not compressed, and send the
-    entries to the owners of their rows. The first member reads all other files and sends the others
+    Each member reads a byte range of an uncompressed Matrix Market file, and sends the entries to
+    the owners of their rows. The first member reads all other files and sends the other members
     their rows.
 
     Parameters
@@ -41,19 +41,19 @@ def read(file: Readable, group: Any, *, partition: Any = "rows", format: str | N
     group : Group or MpiGroup
         The group that shares the matrix.
     partition : {'rows', 'weights', 'metis'}, Partition or sequence of int
-        As for :func:`wollemi.distribute`; METIS is for files that the first member reads.
+        As for :func:`wollemi.distribute`; METIS supports only files that the first member reads.
     format : str, optional
-        ``"csr"``: there is no other.
+        ``"csr"``; other formats are not supported.
 
     Returns
     -------
     Shared or Csr
-        As :func:`wollemi.distribute`.
+        As in :func:`wollemi.distribute`.
 
     Raises
     ------
     InvalidMatrix
-        As :func:`wollemi.read`, on all members.
+        As in :func:`wollemi.read`, on all members.
     """
     if format not in (None, "csr"):
         raise InvalidArgument(f"format: a group shares matrices in csr, got {format!r}")
@@ -83,12 +83,12 @@ def _read(file: Readable, member: Executor, partition: Any) -> Any:
 
 
 def together(links: Any, work: Callable[[], T]) -> T:
-    """Return the result of a member's work; if it fails on one, raise on all."""
+    """Return the result of a member's work; if it fails on one member, raise on all."""
     error: Exception | None = None
     found: Any = None
     try:
         found = work()
-    except Exception as raised:  # the other members must hear of any error
+    except Exception as raised:  # report any error to the other members
         error = raised
     told = links.all(None if error is None else f"{type(error).__name__}: {error}")
     if error is not None:
@@ -144,7 +144,7 @@ def _partitions(
 
 
 def _summed(received: list[Any], rows: int, columns: int) -> Any:
-    """Return a member's rows by compressed rows, with duplicates added up."""
+    """Return a member's rows as compressed rows with summed duplicates."""
     from scipy.sparse import coo_array
 
     row, col, data = (np.concatenate([part[i] for part in received]) for i in range(3))
@@ -155,7 +155,7 @@ def _summed(received: list[Any], rows: int, columns: int) -> Any:
 
 
 def _own_entries(path: Path, rank: int, size: int) -> tuple[matrix_market.Header, Any]:
-    """Return the header of a file, and the entries in a member's range of its bytes."""
+    """Return the header of a file, and the entries in a member's byte range."""
     source = Source(path)
     with source.open() as stream:
         lines = Lines(stream, source.name)
@@ -174,7 +174,7 @@ def _own_entries(path: Path, rank: int, size: int) -> tuple[matrix_market.Header
 
 
 def _next_line(stream: IO[bytes], at: int, begin: int, whole: int) -> int:
-    """Return the beginning of the first line that does not begin before an offset."""
+    """Return the start of the first line that begins at or after an offset."""
     if at <= begin or at >= whole:
         return min(max(at, begin), whole)
     stream.seek(at - 1)

@@ -1,4 +1,4 @@
-"""Tables of a partition: rows, entries and messages of each member."""
+"""Tables of a partition: the rows, entries and messages of each member."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MemberShare:
-    """One member's share of a matrix.
+    """A member's share of a matrix.
 
     Attributes
     ----------
     member : str
-        The executor.
+        Name of the executor.
     rows, entries : int
-        Of the matrix.
+        Number of rows and entries of the matrix on the member.
     interior : int
-        Rows in the longest run of rows that need no row of others.
+        Number of rows in the longest run of rows that need no rows of other members.
     ghosts, sent : int
-        Rows of a vector that a product receives of other members, and sends to them.
+        Rows of a vector that a product receives from other members, and sends to them.
     neighbours : int
-        Members that it sends to or receives from.
+        Number of members with which the member exchanges rows.
     exchanged_bytes : int
-        Bytes of both in a product with one vector.
+        Bytes sent and received in a product with one vector.
     nbytes : int
-        Memory of the member's part of the matrix.
+        Memory of the member's part of the matrix in bytes.
     """
 
     member: str
@@ -47,7 +47,7 @@ class MemberShare:
 
 @dataclass(frozen=True)
 class PartitionReport:
-    """Shares of a matrix in order of ranks; printed, it is a table."""
+    """The shares of a matrix in the order of ranks; ``print`` shows a table."""
 
     shares: tuple[MemberShare, ...]
 
@@ -56,7 +56,7 @@ class PartitionReport:
 
     @property
     def balance(self) -> float:
-        """The mean number of entries of a member over the largest one: 1 is best."""
+        """The mean number of entries per member divided by the largest number: 1 is optimal."""
         entries = [share.entries for share in self.shares]
         return float(np.mean(entries) / max(entries)) if max(entries) else 1.0
 

@@ -1,4 +1,4 @@
-"""Rows and columns of matrices that a group shares."""
+"""Selection of rows and columns from distributed matrices."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ HostArray = np.ndarray[Any, Any]
 
 
 def selected(A: Csr, key: Any) -> Any:
-    """Return ``A[rows, columns]``; all members must ask.
+    """Return ``A[rows, columns]``; collective.
 
-    Rows stay with their members, and so do columns.
+    Rows and columns stay on their members.
 
     Parameters
     ----------
     A : Csr, shape (m, n)
         The matrix.
     key : slice, array of int or bool, or a pair of these
-        Rows and columns, each of them once; a pair of integers asks for one value.
+        Distinct rows and columns; a pair of integers selects one value.
 
     Raises
     ------
     InvalidArgument
-        If a row or a column is asked for twice.
+        If a row or column is selected twice.
     UnsupportedOperation
-        For one row or one column by its number: a group shares no sparse vectors.
+        If a single row or column is selected: groups do not support sparse vectors.
     """
     asked, other = key if isinstance(key, tuple) and len(key) == 2 else (key, slice(None))
     if isinstance(key, tuple) and len(key) != 2:
@@ -62,7 +62,7 @@ def selected(A: Csr, key: Any) -> Any:
 
 
 def _numbers(asked: Any, n: int, lines: str) -> HostArray:
-    """Return the numbers of rows or columns that a key asks for."""
+    """Return the numbers of the rows or columns that a key selects."""
     found = np.arange(n)[asked if isinstance(asked, slice) else np.asarray(asked)]
     if found.ndim != 1 or np.any(np.bincount(found, minlength=1) > 1):
         raise InvalidArgument(f"A[...]: expected each of the {lines} once, got {asked!r}")
@@ -70,7 +70,7 @@ def _numbers(asked: Any, n: int, lines: str) -> HostArray:
 
 
 def _of_selected(partition: Partition, numbers: HostArray) -> Partition:
-    """Return the partition in which rows stay with the members that have them."""
+    """Return the partition in which selected rows stay on their members."""
     owners = partition.owner(partition.places(numbers))
     counts = np.bincount(owners, minlength=partition.size)
     if np.all(np.diff(owners) >= 0):
@@ -79,7 +79,7 @@ def _of_selected(partition: Partition, numbers: HostArray) -> Partition:
 
 
 def _value(A: Csr, i: int, j: int) -> Any:
-    """Return one value, on every member."""
+    """Return one value on every member."""
     m, n = A.shape
     if not (-m <= i < m and -n <= j < n):
         raise InvalidArgument(f"A[{i}, {j}]: the matrix has shape ({m}, {n})")

@@ -1,7 +1,7 @@
-"""Operators of all members of a group in one process, for users outside of the group.
+"""Operators of all members of a group in one process, for code outside of the members.
 
-Everything made from such an operator, a solver for instance, is made on every member, and every
-call runs on every member. So solvers and preconditioners know nothing of it.
+An object made from such an operator, such as a solver, is made on every member, and each call runs
+on every member. Thus solvers and preconditioners need no code for groups.
 """
 
 from __future__ import annotations
@@ -30,31 +30,32 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 
-#: Arguments that only the first member calls; the others have substitutes that keep them in step.
+#: Arguments that only the first member calls; the other members use substitutes that do the same
+#: collective work.
 _CALLED = ("callback", "norm_callback")
 
 
-#: The fields of results of eigenvalue solvers that are vectors.
+#: The fields of eigenvalue results that contain vectors.
 _VECTORS = ("eigenvectors", "u", "vt")
 
 
 class Parts(list[Any]):
-    """The parts of a vector, one array for each member, in order of ranks."""
+    """The parts of a vector, one array per member, in the order of ranks."""
 
 
 class Shared(LinOp):
     """An operator of all members of a group in one process.
 
-    Made by :func:`wollemi.distribute`, and by solvers and preconditioners of such an operator.
-    Vectors are whole (any array of shape (n,) or (n, k)), and so are results; :meth:`scatter` gives
-    :class:`Parts`, one array for each member, and for parts the results are parts.
+    :func:`wollemi.distribute` makes it, and so do solvers and preconditioners of such an operator.
+    Vectors and results are whole arrays of shape (n,) or (n, k). :meth:`scatter` returns
+    :class:`Parts`, one array per member; for parts the results are parts too.
 
     Attributes
     ----------
     group : Group
-        The members.
+        The group.
     members : tuple of LinOp
-        The operator as each member has it.
+        The operator of each member.
     """
 
     def __init__(self, group: Group, members: Iterable[LinOp]) -> None:
@@ -67,7 +68,7 @@ class Shared(LinOp):
 
     @property
     def partition(self) -> Any:
-        """Who has which rows."""
+        """The partition of the rows."""
         made = self.__dict__.get("_partition")
         found = self.members[0].partition
         if made is None and hasattr(self.members[0], "partition_report"):
@@ -77,12 +78,12 @@ class Shared(LinOp):
 
     @property
     def column_partition(self) -> Any:
-        """Who has which rows of the vectors that the operator is applied to."""
+        """The partition of the vectors to which the operator is applied."""
         return self.members[0].column_partition
 
     @property
     def varies(self) -> bool:
-        """Whether applying is not one fixed linear map."""
+        """Whether applying is not a fixed linear map."""
         return any(member.varies for member in self.members)
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
@@ -113,12 +114,12 @@ class Shared(LinOp):
         return self._each(lambda part: part.astype(dtype))
 
     def to(self, executor: Any) -> Shared:
-        """Return this operator; one that a group shares does not move.
+        """Return this operator; an operator that a group shares cannot move.
 
         Raises
         ------
         UnsupportedOperation
-            For another executor.
+            If another executor is requested.
         """
         if executor is self.group:
             return self
@@ -164,7 +165,7 @@ class Shared(LinOp):
     __rmul__ = __mul__
 
     def __getitem__(self, key: Any) -> Any:
-        """Return rows and columns, which stay with their members, or one value."""
+        """Return rows and columns, which stay on their members, or one value."""
         return _one(self.group, self._run(lambda part: part[key]))
 
     def __repr__(self) -> str:
@@ -173,7 +174,7 @@ class Shared(LinOp):
         return f"<{kind} {rows}x{columns} {self.dtype} on {self.group.full_name}>"
 
     def _repr_html_(self) -> str:
-        """Return the card of a notebook: the shape and the members."""
+        """Return the card for notebooks: the shape and the members."""
         rows, columns = self.shape
         facts = {
             "shape": f"{rows:,} x {columns:,}",
@@ -185,7 +186,7 @@ class Shared(LinOp):
     # attributes of solvers, preconditioners and matrices
 
     def call(self, name: str, *arguments: Any, **options: Any) -> Any:
-        """Call a method on every member and return the results as one."""
+        """Call a method on every member, and return the results as one."""
         return _called(
             self.group, lambda rank: getattr(self.members[rank], name), arguments, options
         )
@@ -199,7 +200,7 @@ class Shared(LinOp):
         return functools.partial(self.call, name)
 
     def update(self, A: Any = None) -> None:
-        """Follow new values of the matrix, on every member; on none if a member refuses them."""
+        """Update to new values of the matrix on every member; on none if one refuses them."""
         saved = self._run(lambda part: part._savepoint())
 
         def take_back(member: Any) -> None:
@@ -207,13 +208,13 @@ class Shared(LinOp):
 
         try:
             self.call("update", A)
-        except BaseException:  # an interruption too: members have to follow the same values
-            with suppress(MemberFailed):  # the group is of no more use then
+        except BaseException:  # also on Ctrl-C: members need the same values
+            with suppress(MemberFailed):  # the group is then unusable
                 self.group.call(take_back)
             raise
 
     def update_values(self, data: Any) -> None:
-        """Overwrite the values and keep the pattern.
+        """Overwrite the values; the pattern stays.
 
         Parameters
         ----------
@@ -221,7 +222,7 @@ class Shared(LinOp):
             The new values, in the order of the matrix that was distributed.
         """
         if isinstance(data, Parts):
-            new = self.call("_new_values", data)  # all members take theirs, or none
+            new = self.call("_new_values", data)  # all members accept them, or none
             self.call("update_values", new)
             return
         values = np.asarray(data)
@@ -249,7 +250,7 @@ class Shared(LinOp):
         return Parts(self._run(lambda part: part.scatter(whole)))
 
     def gather(self, parts: Parts) -> Any:
-        """Return the whole vector or block of parts, as a NumPy array."""
+        """Return the whole vector or block, given its parts, as a NumPy array."""
         if not isinstance(parts, Parts) or len(parts) != self.group.size:
             raise InvalidArgument(f"gather: expected the parts of {self.group.size} members")
 
@@ -261,12 +262,12 @@ class Shared(LinOp):
 
 
 def _joined(group: Group, results: list[Any]) -> Any:
-    """Return operators of members as one."""
+    """Return operators of the members as one operator."""
     return Shared(group, results)
 
 
 def _one(group: Group, results: list[Any], whole: bool = False) -> Any:
-    """Return the results of all members as one; arrays are whole on each of them, or parts."""
+    """Return the results of all members as one; arrays are whole on each member, or parts."""
     first = results[0]
     if isinstance(first, LinOp) or isinstance(type(first), Configurable):
         return Shared(group, results)
@@ -285,7 +286,7 @@ def _one(group: Group, results: list[Any], whole: bool = False) -> Any:
 
 
 def _vectors_of(result: Any) -> list[str]:
-    """Return the fields of a result that are vectors of a solver of eigenvalues."""
+    """Return the fields of an eigenvalue result that contain vectors."""
     if not is_dataclass(result) or isinstance(result, type):
         return []
     return [name for name in _VECTORS if hasattr(result, name)]
@@ -297,7 +298,7 @@ def _called(
     arguments: tuple[Any, ...],
     options: dict[str, Any],
 ) -> Any:
-    """Call a function on every member, each with its own part of the arguments."""
+    """Call a function on every member with the member's part of the arguments."""
 
     def program(member: Any) -> Any:
         rank = member.links.rank
@@ -312,7 +313,7 @@ def _called(
     try:
         of_user = any(callable(argument) and not isinstance(argument, LinOp) for argument in given)
         results = group.run(program) if of_user else group.call(program)
-        # without a start, solvers of eigenvalues give whole vectors
+        # Without an initial vector, eigenvalue solvers return whole vectors.
         return _one(group, results, whole or (bool(_vectors_of(results[0])) and not parts))
     except SolveInterrupted as interrupted:
         if whole:
@@ -322,7 +323,7 @@ def _called(
 
 
 def _mine(group: Group, argument: Any, rank: int) -> Any:
-    """Return a member's share of an argument: the rest is the same for all."""
+    """Return a member's part of an argument; other arguments are the same for all."""
     if isinstance(argument, Shared):
         if argument.group is not group:
             raise InvalidArgument(
@@ -340,14 +341,14 @@ def _mine(group: Group, argument: Any, rank: int) -> Any:
 
 
 class _Silent(Logger):
-    """Replaces a logger on the other members: they do the work that the logger needs."""
+    """Replaces a logger on other members, which must do the collective work that it needs."""
 
     def __init__(self, other: Logger) -> None:
         self.every, self.true_residual = other.every, other.true_residual
 
 
 def _in_step(options: dict[str, Any], rank: int, group: Group) -> dict[str, Any]:
-    """Let the first member call the users' functions, and the others do the same work."""
+    """Let the first member call users' functions; the others do the same collective work."""
     made = dict(options)
     for name in _CALLED:
         if callable(made.get(name)):
@@ -361,11 +362,11 @@ def _in_step(options: dict[str, Any], rank: int, group: Group) -> dict[str, Any]
 
 
 def _ignored(_: Any) -> None:
-    """Take part in computing the argument of a callback."""
+    """Ignore the argument of a callback, which all members have computed."""
 
 
 def _guarded(callback: Callable[[Any], Any], group: Group) -> Callable[[Any], Any]:
-    """Return a callback in which Ctrl-C asks all members to stop."""
+    """Return a callback during which Ctrl-C asks all members to stop."""
 
     def called(argument: Any) -> Any:
         try:
@@ -377,8 +378,8 @@ def _guarded(callback: Callable[[Any], Any], group: Group) -> Callable[[Any], An
     return called
 
 
-#: The most frequent types without operators; asking a class with abstract methods takes three times
-#: as long.
+#: The most frequent types that are not operators: ``isinstance`` for a class with abstract methods
+#: takes three times as long.
 _NO_OPERATORS = frozenset({type(None), bool, int, float, str, list, tuple, np.ndarray})
 
 
@@ -388,7 +389,7 @@ def _operators(arguments: tuple[Any, ...], options: dict[str, Any]) -> list[LinO
 
 
 def shared_among(arguments: tuple[Any, ...], options: dict[str, Any]) -> Group | None:
-    """Return the group of the first operator among the arguments that one shares, or None."""
+    """Return the group of the first argument that is a shared operator, or None."""
     return _group_of(_operators(arguments, options))
 
 
@@ -405,7 +406,7 @@ def is_shared(arguments: tuple[Any, ...], options: dict[str, Any]) -> bool:
 
 
 def guarded(arguments: tuple[Any, ...], options: dict[str, Any]) -> AbstractContextManager[None]:
-    """Return a context in which other ranks hear of a failure, for operators that they share."""
+    """Return a context that tells other ranks of a failure, for operators that they share."""
     return _guard_of(_operators(arguments, options)) or nullcontext()
 
 
@@ -420,12 +421,12 @@ def _guard_of(operators: list[LinOp]) -> AbstractContextManager[None] | None:
 def on_every_member(
     group: Group, function: Callable[..., Any], arguments: tuple[Any, ...], options: dict[str, Any]
 ) -> Any:
-    """Call a function on every member of a group, each with its own part of the arguments."""
+    """Call a function on every member of a group with the member's part of the arguments."""
     return _called(group, lambda rank: function, arguments, options)
 
 
 def over_groups(function: Callable[P, R]) -> Callable[P, R]:
-    """Decorate a function of an operator: for one that a group shares it runs on every member."""
+    """Decorate a function of an operator to run on every member if a group shares that."""
 
     @functools.wraps(function)
     def wrapped(*args: P.args, **options: P.kwargs) -> R:

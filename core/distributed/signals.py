@@ -1,4 +1,4 @@
-"""Ctrl-C while a group works: a request that travels with the next sum, not an exception."""
+"""Ctrl-C while a group works: a request that is sent with the next sum, not an exception."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from contextlib import contextmanager
 
 @contextmanager
 def interrupts_go_to(told: Callable[[int], None]) -> Iterator[list[int]]:
-    """Call ``told(times)`` for every Ctrl-C within, where Python would raise KeyboardInterrupt.
+    """Call ``told(times)`` for every Ctrl-C inside, instead of raising KeyboardInterrupt.
 
-    An exception that is raised in the middle of a message would leave the other members waiting. In
-    other threads than the main one, which get no signals, and where another library handles them,
-    nothing is done.
+    An exception in the middle of a message would leave the other members waiting. Nothing is done
+    in threads other than the main thread, which receive no signals, and if another library handles
+    the signals.
 
     Yields
     ------
     list
-        One element for each Ctrl-C so far.
+        A list with one element for each Ctrl-C so far.
     """
     asked: list[int] = []
     main = threading.current_thread() is threading.main_thread()

@@ -1,4 +1,4 @@
-"""Sums of matrices that a group shares."""
+"""Sums of distributed matrices."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 
 def add(A: Csr, B: Csr, beta: complex = 1.0) -> Csr:
-    """Return ``A + beta B``; all members must ask.
+    """Return ``A + beta B``; collective.
 
-    A member adds its rows by itself: an entry is the sum that one executor computes.
+    A member adds its rows locally: every entry is the sum that one executor computes.
 
     Raises
     ------
     ShapeMismatch
         If the shapes differ.
     InvalidArgument
-        If the rows or columns of ``A`` and ``B`` belong to different members.
+        If the partitions of the rows or columns of ``A`` and ``B`` differ.
     """
     if A.shape != B.shape:
         raise ShapeMismatch(f"no sum of {A.shape[0]}x{A.shape[1]} and {B.shape[0]}x{B.shape[1]}")

@@ -1,4 +1,4 @@
-"""Transposes of matrices that a group shares: entries go to the members that have their columns."""
+"""Transposes of distributed matrices: entries are sent to the members that own their columns."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ HostArray = np.ndarray[Any, Any]
 
 
 class SortedEntries(NamedTuple):
-    """Entries of a matrix, by rows in rising order.
+    """Entries of a matrix, sorted by row in ascending order.
 
     Attributes
     ----------
     rows : array of int64
         The new numbers of the rows.
     columns : array of int64
-        Numbers of the columns of one member.
+        Numbers of the columns, all of one member.
     values : array
         The values.
     """
@@ -40,16 +40,16 @@ class SortedEntries(NamedTuple):
 def entries_of_others(
     executor: Executor, partition: Partition, columns: Partition, ghosts: HostArray, rows: LocalCsr
 ) -> SortedEntries:
-    """Return the entries that rows of other members have in this member's columns; all must ask.
+    """Return the entries of other members' rows in this member's columns; collective.
 
     Parameters
     ----------
     executor : Executor
-        Of the member.
+        The member's executor.
     partition, columns : Partition
-        Who has which rows, and which columns.
+        The partitions of the rows and of the columns.
     ghosts : array of int64
-        The new numbers of the columns of others that the member's rows have, in rising order.
+        The new numbers of the ghosts, the columns of other members, in ascending order.
     rows : Csr
         The member's rows: its own columns from 0 on, then ghosts.
     """
@@ -78,10 +78,10 @@ def entries_of_others(
 
 
 def transposed(A: Csr, conjugate: bool) -> Csr:
-    """Return the transpose, or the adjoint, of rows that are numbered as they are shared.
+    """Return the transpose, or the adjoint, with rows in the order of the members.
 
     A member stacks the rows that have entries in its columns, in the order of all rows, and
-    transposes them by itself; all members must ask.
+    transposes them locally; collective.
     """
     executor, links = A.executor, A.executor.links
     assert links is not None
