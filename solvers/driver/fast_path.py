@@ -41,11 +41,15 @@ class FirstCycle:
         Number of remaining iterations of the cycle.
     verified : bool
         Whether the values include the true residual.
+    driven : bool
+        Whether Ctrl-C came during the iterations. Before them there is nothing to finish, and after
+        them the iterate is complete.
     """
 
     members: Members | None
     left: int
     verified: bool
+    driven: bool = False
 
 
 def may_go_straight(solve: Solve) -> bool:
@@ -89,7 +93,7 @@ def go_straight(solve: Solve) -> Result | FirstCycle | None:
     solver.begin(work)
     transfer.write()
     executor.copy_into(work.r, solve.b)
-    left = solve.count
+    left, driven = solve.count, False
     try:
         executor.play(work.entering)
         solve.length = solver.next_cycle(work)
@@ -97,7 +101,9 @@ def go_straight(solve: Solve) -> Result | FirstCycle | None:
             left = min(left, solve.length)
         batch = min(left, status.capacity)
         if batch:
+            driven = True
             executor.drive(work.iteration, batch)
+            driven = False
         left -= batch
         if left and not solver._spares_cycles:
             return FirstCycle(_named(transfer.peek()), left, verified=False)
@@ -111,7 +117,7 @@ def go_straight(solve: Solve) -> Result | FirstCycle | None:
             executor.links.await_graph()  # it detects a member that will not answer
         members = transfer.peek()
     except KeyboardInterrupt:
-        return FirstCycle(None, 0, verified=False)
+        return FirstCycle(None, 0, verified=False, driven=driven)
     return _result_if_over(solve, x, members, left)
 
 

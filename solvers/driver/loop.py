@@ -231,7 +231,8 @@ class Solve(Verification):
         for c, value in enumerate(self.norm.tolist()):
             self.history[c].append(value)
         if ahead.members is None:
-            self.executor.play(self.work.ending)
+            if ahead.driven:
+                self.executor.play(self.work.ending)
             raise KeyboardInterrupt
         self._take_norms(ahead.members)
         if not ahead.verified or (self.running and ahead.left):

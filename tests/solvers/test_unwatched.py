@@ -12,6 +12,7 @@ import scipy.sparse as sp
 import wollemi as wl
 from wollemi.backends.reference.executor import ReferenceExecutor
 from wollemi.core.loggers import Logger
+from wollemi.core.operations import vector
 from wollemi.core.status import Stop
 from wollemi.core.stopping import Iterations, RelativeResidual, Time
 from wollemi.solvers.driver.loop import _agreement
@@ -175,6 +176,43 @@ def test_programs_are_made_anew_after_a_member_has_failed(rng):
         found = cg.solve(factor * b)
         assert found.converged
         np.testing.assert_allclose(found.x, factor * expected.x, rtol=1e-6)
+
+
+class Stopped(ReferenceExecutor):
+    """A member that is asked to stop before an operation."""
+
+    stopped_by: Any = None
+
+    def run(self, operation: Any, *arguments: Any) -> Any:
+        if operation is Stopped.stopped_by:
+            Stopped.stopped_by = None
+            self.links.stage.interrupts += 1  # type: ignore[union-attr]
+        return super().run(operation, *arguments)
+
+
+@pytest.mark.parametrize("method", ["Gmres", "Cg"])
+def test_ctrl_c_after_the_iterations_keeps_the_iterate(method, rng):
+    """A cycle of GMRES that was finished twice would have lost its iterate."""
+    S, b = laplacian(30), rng.standard_normal(30)
+    solver = getattr(wl.solvers, method)(wl.distribute(S, [Stopped(), Stopped()]), rtol=1e-8)
+    expected = [solver.solve(b) for _ in range(2)][0]
+    Stopped.stopped_by = vector.norm  # of the true residual, behind the iterations
+    with pytest.raises(wl.errors.SolveInterrupted) as raised:
+        solver.solve(b)
+    np.testing.assert_array_equal(raised.value.result.x, expected.x)
+
+
+@pytest.mark.parametrize("method", ["Gmres", "Cg"])
+def test_ctrl_c_before_the_iterations_leaves_the_start(method, rng):
+    S, b = laplacian(30), rng.standard_normal(30)
+    solver = getattr(wl.solvers, method)(wl.distribute(S, [Stopped(), Stopped()]), rtol=1e-8)
+    for _ in range(2):
+        solver.solve(b)
+    Stopped.stopped_by = vector.enter
+    with pytest.raises(wl.errors.SolveInterrupted) as raised:
+        solver.solve(b)
+    result: Any = raised.value.result
+    assert result.iterations == 0 and not result.x.any()
 
 
 class Silent(Logger):
