@@ -25,21 +25,24 @@ WL_DEVICE void scatter_entries(const item& it, const P* places, i64 entries, con
   }
 }
 
-// Stores the entries of `moves`, each at the element that the upper 16 bits name.
+// Stores the entries of `moves`, each at the element that the upper 16 bits name. All work-items make
+// the same number of rounds, also those that have no entry in the last of them: a barrier of the
+// wave is where loads wait together.
 template <int together, class T>
 WL_DEVICE void move_entries(const item& it, const u32* moves, int count, const T* values, T* tile) {
-  for (int base = it.thread(); base < count; base += together * WL_BLOCK) {
-    const int left = (count - base + WL_BLOCK - 1) / WL_BLOCK;
+  for (int base = 0; base < count; base += together * WL_BLOCK) {
+    const int first = base + it.thread();
+    const int left = first < count ? (count - first + WL_BLOCK - 1) / WL_BLOCK : 0;
     T v[together];
     u32 move[together];
 #pragma unroll
     for (int u = 0; u < together; ++u)
-      move[u] = u < left ? moves[base + u * WL_BLOCK] : 0u;
-    asked_before();
+      move[u] = u < left ? moves[first + u * WL_BLOCK] : 0u;
+    wave_barrier();
 #pragma unroll
     for (int u = 0; u < together; ++u)
       v[u] = u < left ? values[move[u] & 0xffffu] : T(0);
-    asked_before();
+    wave_barrier();
 #pragma unroll
     for (int u = 0; u < together; ++u)
       if (u < left)
