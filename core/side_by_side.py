@@ -18,7 +18,8 @@ class SolvesSystems:
     ----------
     systems_by_plans : bool
         Whether the programs of a system use the plan of its matrix, which must then not contain
-        copies of values. If not, a special kernel reads the arrays of the matrix.
+        copies of values. If not, a special kernel reads the arrays of the matrix, and steps may
+        multiply rows by factors that differ between systems.
     overwrites_solutions : bool
         Whether :meth:`solve_systems` and :meth:`solve_directly` read solutions only if they are
         initial guesses, so that their memory may be uninitialized otherwise.

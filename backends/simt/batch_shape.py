@@ -25,7 +25,7 @@ HELD_REGISTERS = 40
 
 #: Upper bound of rows per work-item, and the wave width for which it applies; other widths use one
 #: row. Sums over fewer waves need fewer exchanges, and their barriers wait for fewer waves.
-MOST_OWN_ROWS, LANES_OF_MANY_ROWS = 2, 32
+MOST_OWN_ROWS, LANES_OF_MANY_ROWS = 4, 32
 
 #: Registers of a work-item besides its rows and vector elements, and the upper bound in total.
 BESIDE_ROWS, MOST_REGISTERS = 56, 248
@@ -33,15 +33,16 @@ BESIDE_ROWS, MOST_REGISTERS = 56, 248
 #: Groups of lanes in a wave that holds all rows of a dense matrix, and lanes per group.
 TILE_GROUPS, TILE_LANES = 8, 4
 
-#: Registers of a lane besides its part of a dense matrix and its vector elements, and the upper
-#: bound in total.
-BESIDE_TILE, MOST_TILE_REGISTERS = 44, 255
+#: Registers of a lane besides its part of a dense matrix and its vector elements, among them the
+#: elements on their way from shared memory, and the upper bound in total.
+BESIDE_TILE, MOST_TILE_REGISTERS = 60, 255
 
 #: Use tiles (one system per wave) only if a multiprocessor can hold this many systems.
 LEAST_TILES = 8
 
-#: Bytes of shared memory of a block besides its vectors and its part of a tile.
-BESIDE_SHARED = 2 << 10
+#: Bytes of shared memory of a block besides its vectors and its part of a tile: 1 KiB of the device
+#: and the scalars of a system.
+BESIDE_SHARED = 1280
 
 #: Hardware limits of blocks and of work-items per multiprocessor.
 MOST_BLOCKS, MOST_RESIDENT = 32, 2048
@@ -52,8 +53,8 @@ DENSE_BYTES = 512
 #: Hold rows as dense rows only if they have at most this many elements per stored entry.
 ZEROS = 3
 
-#: Registers of a multiprocessor, and of a work-item besides a dense row.
-REGISTERS, OTHER_REGISTERS = 1 << 16, 60
+#: Registers of a multiprocessor, its schedulers, and registers of a work-item besides a dense row.
+REGISTERS, SCHEDULERS, OTHER_REGISTERS = 1 << 16, 4, 60
 
 
 @dataclass(frozen=True)
@@ -319,6 +320,10 @@ def distance_in_tile(n: int) -> int:
 
 
 def _resident(registers: int, block: int) -> int:
-    """Return the number of blocks for which a multiprocessor has registers."""
+    """Return the number of blocks for which a multiprocessor has registers.
+
+    Each of its schedulers has its own waves and its own part of the registers.
+    """
     each = -(-registers // 8) * 8
-    return max(1, min(MOST_BLOCKS, MOST_RESIDENT // block, REGISTERS // (each * block)))
+    waves = SCHEDULERS * (REGISTERS // SCHEDULERS // (each * LANES_OF_MANY_ROWS))
+    return max(1, min(MOST_BLOCKS, MOST_RESIDENT // block, waves * LANES_OF_MANY_ROWS // block))

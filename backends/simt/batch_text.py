@@ -330,7 +330,7 @@ class _Text:
             return self._inversion(call)
         if inverse_steps.is_product(call):
             matrix, x, y, alpha, beta = given
-            numbers = [arguments.number(a, x.dtype) for a in (alpha, beta)]
+            numbers = [self._factor(a, x.dtype) for a in (alpha, beta)]
             source = self.names[address(x)]
             if not is_of_matrix(call, self.member):
                 constant, size = int(bool(self.shape.held)), inverse_steps.block_size(matrix)
@@ -359,6 +359,12 @@ class _Text:
             return self._functor(call, run)
         run = "add_up_rows" if operation.sums else "for_rows"
         return self._functor(call, f"{run}(it, {self.n}")
+
+    def _factor(self, value: complex, dtype: np.dtype[Any]) -> str:
+        """Return a factor of a product; compilers leave out 0, 1 and -1 where the text has them."""
+        if value in (0, 1, -1):
+            return f"{VALUE_TYPES[self.arguments.value]}({int(value.real)})"
+        return self.arguments.number(value, dtype)
 
     def _inversion(self, call: Call) -> str:
         """Return the statement that computes rows of an approximate inverse."""

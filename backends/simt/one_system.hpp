@@ -292,6 +292,9 @@ struct dense_row {
   WL_DEVICE S on_diagonal(const own_rows<1>&, int) const { return diagonal; }
 };
 
+// Bytes of elements in memory that a lane asks for together.
+constexpr int AT_ONCE = 64;
+
 // All elements of a matrix of N rows in a wave, which is the block: a group of lanes has adjacent
 // rows, and each lane every fourth column of them, KEPT columns in registers and the others in
 // memory of the block. The fewer registers a wave has, the more waves a multiprocessor has. An
@@ -302,7 +305,7 @@ struct dense_tile {
   using rows = tile_rows<N>;
   static constexpr int together = 16, lanes = rows::lanes;
   static constexpr int height = rows::of_group, width = (N + lanes - 1) / lanes, most = rows::most;
-  static constexpr int others = width - KEPT, of_column = height * WL_WARP + lanes;
+  static constexpr int others = width - KEPT, of_lanes = height * WL_WARP + lanes;
   S values[height][KEPT];
   S diagonal[most];
   const S* rest;
@@ -314,6 +317,7 @@ struct dense_tile {
                       const S* data, S* tile) {
     static_assert(N > 0 && WL_BLOCK == WL_WARP, "a wave has all rows");
     static_assert(KEPT > 0 && KEPT <= width, "a lane has columns in registers");
+    ask_for(it, data, entries);
     const rows own(it, N);
 #pragma unroll
     for (int m = 0; m < most; ++m)
@@ -323,7 +327,7 @@ struct dense_tile {
     for (int i = 0; i < height; ++i)
 #pragma unroll
       for (int j = 0; j < KEPT; ++j)
-        values[i][j] = tile[j * of_column + i * WL_WARP + it.thread()];
+        values[i][j] = tile[j * of_lanes + i * WL_WARP + it.thread()];
     rest = tile + it.thread();
     if constexpr (others > 0) {
       it.barrier();
@@ -335,14 +339,7 @@ struct dense_tile {
   WL_DEVICE void times(const item& it, const rows&, const T* x, const Out& out) const {
     const int lane = it.thread() % lanes;
     T sums[lanes * most]{};
-#pragma unroll
-    for (int j = 0; j < width; ++j) {
-      const int column = lane + j * lanes;
-      const T of_x = column < N ? x[column] : T(0);
-#pragma unroll
-      for (int i = 0; i < height; ++i)
-        sums[i] += value_as<T>(element(i, j)) * of_x;
-    }
+    add_columns<0>(lane, x, sums);
     // Each step halves the sums that a lane has: at last the ones of its own rows.
 #pragma unroll
     for (int distance = lanes / 2; distance > 0; distance /= 2) {
@@ -362,10 +359,39 @@ struct dense_tile {
   WL_DEVICE S on_diagonal(const rows&, int m) const { return diagonal[m]; }
 
 private:
-  WL_DEVICE S element(int i, int j) const {
-    if (j < KEPT)
-      return values[i][j < KEPT ? j : 0];
-    return rest[(j - KEPT) * of_column + i * WL_WARP];
+  // Adds the products of columns FIRST and later ones of the lane. The elements of some columns are
+  // asked for before the first of them is used: CUDA's compiler would give all of them one register
+  // where registers are short, and a wave would wait for each.
+  template <int FIRST, class T>
+  WL_DEVICE void add_columns(int lane, const T* x, T (&sums)[lanes * most]) const {
+    constexpr bool kept = FIRST < KEPT;
+    constexpr int left = (kept ? KEPT : width) - FIRST;
+    constexpr int of_column = height * int(sizeof(S));
+    constexpr int of_memory = of_column < AT_ONCE ? AT_ONCE / of_column : 1;
+    constexpr int together = kept ? AHEAD : of_memory, count = left < together ? left : together;
+    T of_x[count];
+    S elements[kept ? 1 : count][height];
+#pragma unroll
+    for (int j = 0; j < count; ++j) {
+      const int column = lane + (FIRST + j) * lanes;
+      of_x[j] = column < N ? x[column] : T(0);
+#pragma unroll
+      for (int i = 0; i < height; ++i)
+        if constexpr (!kept)
+          elements[j][i] = rest[(FIRST + j - KEPT) * of_lanes + i * WL_WARP];
+    }
+    asked_before();
+#pragma unroll
+    for (int j = 0; j < count; ++j)
+#pragma unroll
+      for (int i = 0; i < height; ++i) {
+        if constexpr (kept)
+          sums[i] += value_as<T>(values[i][FIRST + j]) * of_x[j];
+        else
+          sums[i] += value_as<T>(elements[j][i]) * of_x[j];
+      }
+    if constexpr (FIRST + count < width)
+      add_columns<FIRST + count>(lane, x, sums);
   }
 
   // Columns FIRST to FIRST + COUNT of all lanes in the tile, with zeros. Ends with a barrier.
@@ -373,7 +399,7 @@ private:
   WL_DEVICE void fill(const item& it, const rows& own, const u32* moves, i64 count, const S* data,
                       S* tile) {
 #pragma unroll 8
-    for (int e = it.thread(); e < COUNT * of_column; e += WL_WARP)
+    for (int e = it.thread(); e < COUNT * of_lanes; e += WL_WARP)
       tile[e] = S(0);
     it.barrier();
     move_entries<together>(it, moves, int(count), data, tile);
@@ -384,7 +410,7 @@ private:
       const int row = own.first + m, j = row / lanes - FIRST;
       if (m < own.count && j >= 0 && j < COUNT)
         diagonal[m] =
-            tile[j * of_column + (row - group * height) * WL_WARP + group * lanes + row % lanes];
+            tile[j * of_lanes + (row - group * height) * WL_WARP + group * lanes + row % lanes];
     }
   }
 };

@@ -4,6 +4,18 @@
 
 namespace wl {
 
+// Brings entries into the cache of the device, where later loads of a block wait less.
+template <class T>
+WL_DEVICE void ask_for(const item& it, const T* values, i64 entries) {
+#if defined(WL_CUDA) && __CUDA_ARCH__ >= 800
+  constexpr int of_line = 128 / int(sizeof(T)); // elements
+  for (i64 e = it.thread() * of_line; e < entries; e += WL_BLOCK * of_line)
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(values + e));
+#else
+  (void)it, (void)values, (void)entries;
+#endif
+}
+
 // Stores all entries, entry e at tile[places[e]]. A work-item loads `together` entries before it
 // stores the first of them, so that loads wait together.
 template <int together, class P, class T>
@@ -25,9 +37,9 @@ WL_DEVICE void scatter_entries(const item& it, const P* places, i64 entries, con
   }
 }
 
-// Stores the entries of `moves`, each at the element that the upper 16 bits name. All work-items make
-// the same number of rounds, also those that have no entry in the last of them: a barrier of the
-// wave is where loads wait together.
+// Stores the entries of `moves`, each at the element that the upper 16 bits name. All work-items
+// make the same number of rounds, also the ones without an entry in the last: loads wait together
+// at a barrier of the wave.
 template <int together, class T>
 WL_DEVICE void move_entries(const item& it, const u32* moves, int count, const T* values, T* tile) {
   for (int base = 0; base < count; base += together * WL_BLOCK) {

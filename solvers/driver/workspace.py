@@ -150,7 +150,8 @@ class Workspace:
 
     def row_factors(self) -> Array | None:
         """Return the factors of a diagonal ``M``, if a step may apply them itself."""
-        factors = None if self.M is None or self.of_batch else self.M._row_factors
+        apart = self.of_batch and self.executor.systems_by_plans
+        factors = None if self.M is None or apart else self.M._row_factors
         return factors if factors is not None and factors.dtype == self.dtype else None
 
     def follows(self, M: LinOp | None) -> bool:

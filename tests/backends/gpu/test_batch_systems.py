@@ -122,7 +122,7 @@ def test_waves_of_64_lanes_solve_every_system_too(name, options, dtype, hermitia
 
 
 @pytest.mark.parametrize("name", ["Bicgstab", "Minres"])
-def test_work_items_of_several_waves_have_two_rows_each(name, rng):
+def test_work_items_of_several_waves_have_four_rows_each(name, rng):
     _compare_with_one(name, {}, "float64", name == "Minres", OneBlock(MOST_SHARED), rng, n=150)
 
 
@@ -231,7 +231,7 @@ def test_rows_of_dense_systems_are_in_registers(name, dtype, rng):
         (1, 1.0, 1, 32, 1, 1, False),
         (54, 46.0, 54, 32, 54, 2, True),
         (64, 60.0, 64, 32, 64, 2, True),
-        (992, 8.6, 9, 512, 9, 2, False),
+        (992, 8.6, 9, 256, 9, 4, False),
         (992, 8.6, 40, 512, 0, 1, False),  # one row is too long
         (1500, 5.0, 5, 512, 0, 1, False),
         (64, 3.0, 3, 32, 3, 2, False),
