@@ -193,22 +193,11 @@ WL_DEVICE void batch_dense(const item& it, i64 first, const i64* places, i64 rep
   it.barrier();
   const factors own{tile, v + 4 * N, owner, steps};
   const bool has_factors = own.factorize(it, keys);
-  if (determines) {
-    i64 inversions = 0;
-    if (has_factors && it.thread() < N)
-      for (int j = it.thread() + 1; j < N; ++j)
-        inversions += steps[j] < steps[it.thread()] ? 1 : 0;
-    inversions = sum_of_block(it, inversions);
-    if (it.thread() == 0)
-      write_determinant(determinants<T>{1, states, signs, logarithms}, m, N, has_factors,
-                        inversions, [&](i64 k) { return tile[owner[k] * stride + int(k)]; });
-    it.barrier();
-  }
   const verdicts_of_systems verdicts{codes, iterations, norms, thresholds, undecided};
   const factored_systems<T, I> s{N, entries, starts,   width,    indptr, indices, values, b,
                                  x, started, relative, absolute, apart,  limits,  refine, verdicts};
-  solve_systems_of<L>(it, s, m, has_factors, own,
-                      judged_vectors<T>{v, v + N, v + 2 * N, v + 3 * N});
+  finish_matrix<L>(it, s, determinants<T>{determines, states, signs, logarithms}, m, has_factors,
+                   steps, own, v, [&](i64 k) { return tile[owner[k] * stride + int(k)]; });
 }
 
 } // namespace wl

@@ -29,9 +29,9 @@ ROW_BYTES = 512
 #: Upper bounds for two rows in a work-item's registers (bytes), and for its registers.
 BOTH_ROW_BYTES, MOST_REGISTERS = 864, 255
 
-#: Rows of a tile in the registers of a wave; registers of a lane besides its tiles, minimum and
-#: wanted; largest number of blocks per multiprocessor.
-TILE_EDGE, LEAST_BESIDE_TILES, BESIDE_TILES, MOST_BLOCKS = 8, 48, 72, 32
+#: Rows of a tile in the registers of a wave; columns of a panel; registers of a lane besides its
+#: tiles, minimum and wanted; largest number of blocks per multiprocessor.
+TILE_EDGE, TILE_DEPTH, LEAST_BESIDE_TILES, BESIDE_TILES, MOST_BLOCKS = 8, 4, 48, 72, 32
 
 #: Unrolled steps of an elimination that share their code: ``together`` in ``batch_dense.hpp``.
 STEPS_TOGETHER = 8
@@ -43,11 +43,16 @@ OTHER_REGISTERS = 48
 #: the estimated 32-bit registers of a work-item besides its elements.
 GRID_WAVES, OTHER_GRID_REGISTERS = (4, 8, 12, 16), 44
 
+#: Candidates (waves per block, waves that share a row of tiles) if the block's registers hold the
+#: inverse of a matrix in tiles, and the estimated 32-bit registers of a work-item besides its tiles.
+TILE_WAVES: tuple[tuple[int, int], ...] = ((4, 1), (4, 2), (8, 1), (8, 2), (12, 2))
+BESIDE_INVERSE = 55
+
 #: Estimated 32-bit registers of a lane besides its rows of a tridiagonal system.
 OTHER_TRIDIAGONAL_REGISTERS = 64
 
-#: Number of registers of a multiprocessor.
-REGISTERS = 1 << 16
+#: Number of registers of a multiprocessor, and of the schedulers that share them.
+REGISTERS, SCHEDULERS = 1 << 16, 4
 
 #: Bytes of shared memory that a kernel uses besides the memory given by its launch.
 RESERVED_SHARED = 2 << 10
@@ -131,9 +136,9 @@ def chosen_kernel(
         resident = max(1, REGISTERS // (registers * block))
         kernel = simt.batch_dense(block, resident)
         return Chosen(kernel, {"N": n, "L": lanes}, layout.with_distance(distance), 0)
-    grid = _grid(layout, itemsize, lanes, target)
-    if grid is not None:
-        return grid
+    inverse = _tile_inverse(layout, dtype, lanes, target) or _grid(layout, itemsize, lanes, target)
+    if inverse is not None:
+        return inverse
     if layout.is_dense:
         layout = layout.with_distance(n | 1)
     work = layout.lower * (layout.lower + layout.upper)
@@ -180,7 +185,46 @@ def _grid(layout: Layout, itemsize: int, lanes: int, target: BatchTarget) -> Cho
         return None
     _, waves, resident, shared = best
     kernel = simt.batch_grid(waves * warp, resident)
-    constants = {"N": n, "OWN": int(shared > 0), "B": waves * warp, "L": lanes}
+    constants = {"N": n, "OWN": int(shared > 0), "PARTS": 0, "B": waves * warp, "L": lanes}
+    return Chosen(kernel, constants, layout.with_distance(n), 0, shared)
+
+
+def _tile_inverse(
+    layout: Layout, dtype: np.dtype[Any], lanes: int, target: BatchTarget
+) -> Chosen | None:
+    """Return the kernel that keeps the inverse of a dense matrix in tiles, if registers suffice.
+
+    Prefers the candidate with the most systems per multiprocessor, then the one with the most
+    waves.
+    """
+    n, itemsize, warp = layout.n, np.dtype(dtype).itemsize, target.warp
+    if not layout.is_dense or dtype != np.float64 or not target.multiplies_tiles:
+        return None
+    tiles = -(-n // TILE_EDGE)
+    best: tuple[int, int, int, int] | None = None
+    for waves, parts in TILE_WAVES:
+        groups = waves // parts
+        down, across = -(-tiles // groups), -(-tiles // parts)
+        registers = down * across * 2 * itemsize // 4 + BESIDE_INVERSE
+        panel = groups * down * TILE_EDGE * TILE_DEPTH
+        pivots = TILE_DEPTH * (parts * across * TILE_EDGE + TILE_DEPTH)
+        nbytes = (n * n + 5 * n + n % 2 + 2 * panel + pivots) * itemsize
+        fits = nbytes + 8 * n <= target.declared - 1024
+        if not (fits or nbytes <= target.given - RESERVED_SHARED - 8 * n):
+            continue
+        if registers > MOST_REGISTERS or waves * warp > target.most_items:
+            continue
+        of_scheduler = REGISTERS // SCHEDULERS // (-(-registers // 8) * 8 * warp)
+        resident = min(
+            SCHEDULERS * of_scheduler // waves, max(target.given, target.declared) // nbytes
+        )
+        if resident and (resident, waves) > (best or (0, 0))[:2]:
+            best = resident, waves, parts, 0 if fits else nbytes
+    if best is None:
+        return None
+    resident, waves, parts, shared = best
+    kernel = simt.batch_grid(waves * warp, resident)
+    constants = {"N": n, "OWN": int(shared > 0), "PARTS": parts, "B": waves * warp, "L": lanes}
     return Chosen(kernel, constants, layout.with_distance(n), 0, shared)
 
 

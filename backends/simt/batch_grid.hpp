@@ -8,6 +8,7 @@
 // are not exchanged. The solutions are refined and judged as those of factors.
 #pragma once
 #include "simt/batch_dense.hpp"
+#include "simt/batch_tile_inverse.hpp"
 #include "simt/launch_memory.hpp"
 #include "simt/tile_entries.hpp"
 
@@ -26,6 +27,7 @@ struct inverse_of_block {
   // Elements of memory: the column and the row of a pivot, all pivots, and the inverse of one.
   static constexpr int of_column = down * waves, of_row = across * WL_WARP;
   static constexpr int elements = of_column + of_row + N + 1;
+  static constexpr int words = waves; // numbers of memory
 
   T* column;
   T* row;
@@ -182,9 +184,23 @@ struct inverse_of_block {
   }
 };
 
+// The inverse of a kernel: in tiles, of which PARTS of a row are in different waves, or not if 0.
+template <int N, int PARTS, class T>
+struct chosen_inverse {
+  using type = tiled_inverse<N, PARTS>;
+  static_assert(same<T, double>::value, "tiles are of double precision");
+};
+template <int N, class T>
+struct chosen_inverse<N, 0, T> {
+  using type = inverse_of_block<N, T>;
+  static_assert(type::waves <= WL_WARP && type::down <= MOST_ROWS_OF_WAVE && N < MOST_ROWS,
+                "a wave has a bit of each of its rows, and the keys of all waves");
+};
+
 // `repeated` is whether two entries share one element. Where OWN is 1 the launch gives a block its
-// memory: the matrix, four vectors, and the elements of the steps.
-template <int N, int OWN, int B, int L, class T, class I>
+// memory: the matrix, four vectors, and the elements of the steps. For PARTS see
+// chosen_inverse.
+template <int N, int OWN, int PARTS, int B, int L, class T, class I>
 WL_DEVICE void batch_grid(const item& it, i64 first, const i64* places, i64 repeated,
                           const i64* starts, i64 width, i64 entries, const I* indptr,
                           const I* indices, const T* values, const T* b, T* x, i64 started,
@@ -192,16 +208,14 @@ WL_DEVICE void batch_grid(const item& it, i64 first, const i64* places, i64 repe
                           const double* limits, i64 refine, u8* codes, i64* iterations,
                           double* norms, double* thresholds, i32* undecided, i64 determines,
                           u8* states, T* signs, double* logarithms) {
-  using inverse = inverse_of_block<N, T>;
+  using inverse = typename chosen_inverse<N, PARTS, T>::type;
+  constexpr int before = N * N + 4 * N + N % 2; // elements; pairs of them follow
   struct alignas(16) pair {
     u8 bytes[16];
   };
   static_assert(B == WL_BLOCK, "the kernel is named by the size of its blocks");
-  static_assert(inverse::waves <= WL_WARP && inverse::down <= MOST_ROWS_OF_WAVE && N < MOST_ROWS,
-                "a wave has a bit of each of its rows, and the keys of all waves");
-  WL_SHARED(pair, memory,
-            OWN ? 1 : ((N * N + 4 * N + inverse::elements) * int(sizeof(T)) + 15) / 16);
-  WL_SHARED(u32, keys, inverse::waves);
+  WL_SHARED(pair, memory, OWN ? 1 : ((before + inverse::elements) * int(sizeof(T)) + 15) / 16);
+  WL_SHARED(u32, keys, inverse::words);
   WL_SHARED(i32, of_steps, 2 * N);
   T* const tile = reinterpret_cast<T*>(OWN ? launch_memory() : memory[0].bytes);
   T* const v = tile + N * N;
@@ -218,24 +232,13 @@ WL_DEVICE void batch_grid(const item& it, i64 first, const i64* places, i64 repe
     for (i64 e = 0; e < entries; ++e)
       tile[places[e]] += own_values[e];
   it.barrier();
-  inverse own(v + 4 * N, keys, of_steps);
+  inverse own(tile + before, keys, of_steps);
   const bool has_inverse = own.invert(it, tile);
-  if (determines) {
-    i64 inversions = 0;
-    for (int i = it.thread(); has_inverse && i < N; i += WL_BLOCK)
-      for (int j = i + 1; j < N; ++j)
-        inversions += own.steps[j] < own.steps[i] ? 1 : 0;
-    inversions = sum_of_block(it, inversions);
-    if (it.thread() == 0)
-      write_determinant(determinants<T>{1, states, signs, logarithms}, m, N, has_inverse,
-                        inversions, [&](i64 k) { return own.pivot[k]; });
-    it.barrier();
-  }
   const verdicts_of_systems verdicts{codes, iterations, norms, thresholds, undecided};
   const factored_systems<T, I> s{N, entries, starts,   width,    indptr, indices, values, b,
                                  x, started, relative, absolute, apart,  limits,  refine, verdicts};
-  solve_systems_of<L>(it, s, m, has_inverse, own,
-                      judged_vectors<T>{v, v + N, v + 2 * N, v + 3 * N});
+  finish_matrix<L>(it, s, determinants<T>{determines, states, signs, logarithms}, m, has_inverse,
+                   own.steps, own, v, [&](i64 k) { return own.pivot[k]; });
 }
 
 } // namespace wl

@@ -227,4 +227,24 @@ WL_DEVICE void write_determinant(const determinants<T>& d, i64 m, i64 n, bool ha
   d.logarithms[m] = has_factors ? logarithm_of : logarithm(0.0);
 }
 
+// Writes the determinant of matrix m, if it is asked for, and solves its systems, where rows were
+// not exchanged: `steps` has the step of which each row was the pivot. `v` has four vectors.
+template <int L, class T, class I, class Own, class Pivot>
+WL_DEVICE void finish_matrix(const item& it, const factored_systems<T, I>& s,
+                             const determinants<T>& d, i64 m, bool has_factors, const i32* steps,
+                             const Own& own, T* v, const Pivot& pivot) {
+  if (d.asked) {
+    i64 inversions = 0;
+    for (i64 i = it.thread(); has_factors && i < s.n; i += WL_BLOCK)
+      for (i64 j = i + 1; j < s.n; ++j)
+        inversions += steps[j] < steps[i] ? 1 : 0;
+    inversions = sum_of_block(it, inversions);
+    if (it.thread() == 0)
+      write_determinant(d, m, s.n, has_factors, inversions, pivot);
+    it.barrier();
+  }
+  solve_systems_of<L>(it, s, m, has_factors, own,
+                      judged_vectors<T>{v, v + s.n, v + 2 * s.n, v + 3 * s.n});
+}
+
 } // namespace wl

@@ -48,13 +48,14 @@ def batch_grid(block: int, resident: int) -> SimtKernel:
     """Return the kernel that keeps the inverse of a dense matrix in the registers of a block.
 
     Constants: ``N`` rows; ``OWN`` is 1 if the launch gives a block its shared memory (CUDA only);
+    ``PARTS`` waves share a row of tiles of double precision, 0 if the inverse is not in tiles;
     ``B`` work-items per block; ``L`` lanes per row of a residual.
     """
     return SimtKernel(
         "batch_grid",
         "simt/batch_grid.hpp",
         f"first: i64, {_SYSTEMS}",
-        "{N}, {OWN}, {B}, {L}, {T}, {I}",
+        "{N}, {OWN}, {PARTS}, {B}, {L}, {T}, {I}",
         block=block,
         variants=(),
         resident=resident,

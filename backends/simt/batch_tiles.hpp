@@ -49,15 +49,162 @@ WL_DEVICE void multiply_tiles(const item& it, double (&c)[2], double (&below)[2]
 #endif
 }
 
+// Whether a number, of which these are the upper bits without the sign, is neither zero nor
+// infinite nor so near to one of them that its inverse takes other steps.
+WL_DEVICE bool is_usual(u32 upper) {
+  constexpr u32 one = 0x3ff00000u, range = 0x3f000000u; // 2^-1008 to 2^1008
+  return upper - (one - range) < 2u * range;
+}
+
+// The inverse of such a number; of any other, a number without a meaning. A division would branch,
+// which ends the work beside it.
+WL_DEVICE double inverse_of_usual(double v) {
+#if defined(WL_CUDA) && __CUDA_ARCH__ >= 200
+  double found;
+  asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(found) : "d"(v));
+  double error = 1.0 - v * found;
+  error = error + error * error;
+  found = found + found * error;
+  error = 1.0 - v * found;
+  return found + found * error;
+#else
+  return 1.0 / v;
+#endif
+}
+
+// Four columns of a matrix of N rows, a panel, in memory of a block. A lane has rows lane,
+// lane + WL_WARP, ... .
+template <int N>
+struct panel_of_pivots {
+  static constexpr int edge = 8, depth = 4; // of tiles and of panels
+  static constexpr int of_lane = (N + WL_WARP - 1) / WL_WARP;
+  // The low bits of a key, which have the number of a row.
+  static constexpr u32 numbers = N <= 64 ? 63u : 255u;
+  using two = pack<double, 2>;
+
+  // A bit for each row of a lane, which says whether the row may be a pivot.
+  WL_DEVICE static u32 all_open(const item& it) {
+    u32 open = 0u;
+#pragma unroll
+    for (int m = 0; m < of_lane; ++m)
+      open |= lane_of(it) + m * WL_WARP < N ? 1u << m : 0u;
+    return open;
+  }
+
+  // Turns the panel of columns 4 q to 4 q + 3, of `rows` rows, into the multiples of the rows of
+  // pivots, by one wave. Returns the numbers of these rows in `p`, -1 for columns beyond the
+  // matrix; false if a pivot is zero or not finite. found(column, row, pivot) is called by the
+  // first lane.
+  template <class Found>
+  WL_DEVICE static bool invert(const item& it, double* panel, int rows, int q, u32& open,
+                               int (&p)[depth], const Found& found) {
+    static_assert(N <= int(numbers) + 1, "a key has the number of a row");
+    double a[of_lane][depth];
+    const int lane = lane_of(it);
+#pragma unroll
+    for (int m = 0; m < of_lane; ++m) {
+      const int row = lane + m * WL_WARP;
+#pragma unroll
+      for (int u = 0; u < depth; u += 2) {
+        const two loaded =
+            row < rows ? *reinterpret_cast<two*>(panel + row * depth + u) : two{{0.0, 0.0}};
+        a[m][u] = loaded.at[0];
+        a[m][u + 1] = loaded.at[1];
+      }
+    }
+#pragma unroll
+    for (int k = 0; k < depth; ++k) {
+      p[k] = -1;
+      if (N % depth != 0 && q * depth + k >= N) { // columns beyond the matrix
+#pragma unroll
+        for (int m = 0; m < of_lane; ++m)
+          a[m][k] = 0.0;
+        continue;
+      }
+      // The largest absolute value, to 12 or 14 bits, with the row; only rows that were no pivots
+      // count. Where a lane has few elements it inverts them meanwhile: a step waits for the one
+      // before it.
+      constexpr bool inverts_all = of_lane <= 2;
+      u32 key = 0u;
+      double inverses[of_lane];
+#pragma unroll
+      for (int m = 0; m < of_lane; ++m) {
+        const u32 size = pivot_key(a[m][k]) - 1u;
+        const u32 of_row = (size & ~numbers) | (numbers - u32(lane + m * WL_WARP));
+        const u32 counted = (open >> m & 1u) != 0u ? of_row : 0u;
+        key = counted > key ? counted : key;
+        inverses[m] = inverts_all ? inverse_of_usual(a[m][k]) : 0.0;
+      }
+      const u32 largest = largest_of_wave(it, key);
+      const int row = int(numbers - (largest & numbers)), from = row % WL_WARP;
+      p[k] = row;
+      double of_pivot[depth], inverse = inverses[0];
+      // Read before one is chosen: CUDA's compiler chooses between addresses else, in local memory.
+#pragma unroll
+      for (int u = 0; u < depth; ++u) {
+        double chosen = a[0][u];
+#pragma unroll
+        for (int m = 1; m < of_lane; ++m) {
+          const double other = a[m][u];
+          chosen = row / WL_WARP == m ? other : chosen;
+        }
+        of_pivot[u] = shuffle(chosen, from);
+      }
+      if constexpr (inverts_all) {
+        const double other = inverses[of_lane - 1];
+        inverse = shuffle(row < WL_WARP ? inverse : other, from);
+      } else {
+        inverse = inverse_of_usual(of_pivot[k]);
+      }
+      if (!is_usual(largest)) {
+        const double size = pivot_size(of_pivot[k]);
+        if (!(size > 0.0) || !finite(size))
+          return false;
+        inverse = 1.0 / of_pivot[k];
+      }
+      if (lane == 0)
+        found(q * depth + k, row, of_pivot[k]);
+      double scaled[depth];
+#pragma unroll
+      for (int u = 0; u < depth; ++u)
+        scaled[u] = u == k ? inverse : of_pivot[u] * inverse;
+#pragma unroll
+      for (int m = 0; m < of_lane; ++m) {
+        const bool is_pivot = lane + m * WL_WARP == row;
+        const double of_row = a[m][k];
+        open &= is_pivot ? ~(1u << m) : ~0u;
+#pragma unroll
+        for (int u = 0; u < depth; ++u) {
+          const double others = u == k ? of_row * -inverse : a[m][u] - of_row * scaled[u];
+          a[m][u] = is_pivot ? scaled[u] : others;
+        }
+      }
+    }
+#pragma unroll
+    for (int m = 0; m < of_lane; ++m) {
+      const int row = lane + m * WL_WARP;
+      if (row < rows) {
+#pragma unroll
+        for (int u = 0; u < depth; u += 2)
+          *reinterpret_cast<two*>(panel + row * depth + u) = two{{a[m][u], a[m][u + 1]}};
+      }
+    }
+    return true;
+  }
+};
+
+// Tiles of columns whose updates share their text.
+constexpr int SHARED_TEXT = 1;
+
 // The memory of a block and the registers of a lane for a system of N rows.
 template <int N>
 struct tiled_system {
-  static constexpr int edge = 8, depth = 4;                   // of tiles and of panels
-  static constexpr int down = (N + edge - 1) / edge;          // tiles, with the right-hand side
-  static constexpr int across = (N + edge) / edge;            // in column N
-  static constexpr int of_lane = (N + WL_WARP - 1) / WL_WARP; // rows of a lane in a panel
-  static constexpr int distance = ((N + 1) / 2 | 1) * 2;      // of rows in memory
-  static constexpr int of_pivot = across * edge + depth;      // the same of pivots
+  using panels = panel_of_pivots<N>;
+  static constexpr int edge = panels::edge, depth = panels::depth;
+  static constexpr int down = (N + edge - 1) / edge;     // tiles, with the right-hand side
+  static constexpr int across = (N + edge) / edge;       // in column N
+  static constexpr int distance = ((N + 1) / 2 | 1) * 2; // of rows in memory
+  static constexpr int of_pivot = across * edge + depth; // the same of pivots
   using two = pack<double, 2>;
 
   double* tile;   // the matrix, N x distance
@@ -107,89 +254,11 @@ struct tiled_system {
     }
   }
 
-  // Turns the panel into the multiples of the rows of pivots, of which it returns the numbers in
-  // `p`; false if a pivot is zero or not finite. Bit m of `open` says whether row m of the lane may
-  // be a pivot.
-  WL_DEVICE bool invert_panel(const item& it, int q, u32& open, int (&p)[depth]) const {
-    double a[of_lane][depth];
-    const int lane = lane_of(it);
-#pragma unroll
-    for (int m = 0; m < of_lane; ++m) {
-      const int row = lane + m * WL_WARP;
-#pragma unroll
-      for (int u = 0; u < depth; u += 2) {
-        const two found =
-            row < down * edge ? *reinterpret_cast<two*>(panel + row * depth + u) : two{{0.0, 0.0}};
-        a[m][u] = found.at[0];
-        a[m][u + 1] = found.at[1];
-      }
-    }
-#pragma unroll
-    for (int k = 0; k < depth; ++k) {
-      p[k] = -1;
-      if (N % depth != 0 && q * depth + k >= N) { // columns beyond the matrix
-#pragma unroll
-        for (int m = 0; m < of_lane; ++m)
-          a[m][k] = 0.0;
-        continue;
-      }
-      // The largest absolute value, to 14 bits, with the row; only rows that were no pivots count.
-      u32 key = 0u;
-#pragma unroll
-      for (int m = 0; m < of_lane; ++m) {
-        const u32 of_row = ((pivot_key(a[m][k]) - 1u) & ~63u) | u32(63 - lane - m * WL_WARP);
-        const u32 counted = (open >> m & 1u) != 0u ? of_row : 0u;
-        key = counted > key ? counted : key;
-      }
-      const int row = 63 - int(largest_of_wave(it, key) & 63u);
-      p[k] = row;
-      const int from = row % WL_WARP;
-      double of_pivot[depth];
-#pragma unroll
-      for (int u = 0; u < depth; ++u) {
-        // Read before one is chosen: CUDA's compiler chooses between addresses else, in local
-        // memory.
-        const double low = a[0][u], high = a[of_lane - 1][u];
-        of_pivot[u] = shuffle(row < WL_WARP ? low : high, from);
-      }
-      const double value = of_pivot[k], size = pivot_size(value);
-      if (!(size > 0.0) || !finite(size))
-        return false;
-      const double inverse = 1.0 / value;
-#pragma unroll
-      for (int m = 0; m < of_lane; ++m) {
-        const bool is_pivot = lane + m * WL_WARP == row;
-        const double of_row = a[m][k];
-        if (is_pivot) {
-          open &= ~(1u << m);
-          steps[row] = q * depth + k;
-        }
-#pragma unroll
-        for (int u = 0; u < depth; ++u)
-          if (u != k) {
-            const double scaled = of_pivot[u] * inverse;
-            a[m][u] = is_pivot ? scaled : a[m][u] - of_row * scaled;
-          }
-        a[m][k] = is_pivot ? inverse : -of_row * inverse;
-      }
-    }
-#pragma unroll
-    for (int m = 0; m < of_lane; ++m) {
-      const int row = lane + m * WL_WARP;
-      if (row < down * edge) {
-#pragma unroll
-        for (int u = 0; u < depth; u += 2)
-          *reinterpret_cast<two*>(panel + row * depth + u) = two{{a[m][u], a[m][u + 1]}};
-      }
-    }
-    return true;
-  }
-
   // Adds the multiples of the rows of pivots to all rows, from tile J of the columns on. The rows
   // of the pivots themselves are zero before.
   template <int J = 0>
   WL_DEVICE void update(const item& it, int q, const int (&p)[depth]) {
-    if (q / 2 == J) {
+    if (q / 2 < J + SHARED_TEXT) {
       const int lane = lane_of(it);
       u32 touched = 0u;
 #pragma unroll
@@ -227,8 +296,8 @@ struct tiled_system {
           multiply_tiles(it, c[down - 1][j], a[down - 1], b);
       }
       it.barrier();
-    } else if constexpr (J + 1 < across) {
-      update<J + 1>(it, q, p);
+    } else if constexpr (J + SHARED_TEXT < across) {
+      update<J + SHARED_TEXT>(it, q, p);
     }
   }
 
@@ -236,16 +305,14 @@ struct tiled_system {
   WL_DEVICE bool solve(const item& it, double* x) {
     for (int e = it.thread(); e < depth * of_pivot; e += WL_BLOCK)
       pivots[e] = 0.0;
-    u32 open = 0u;
-#pragma unroll
-    for (int m = 0; m < of_lane; ++m)
-      open |= lane_of(it) + m * WL_WARP < N ? 1u << m : 0u;
+    u32 open = panels::all_open(it);
 #pragma unroll 1
     for (int q = 0; q < (N + depth - 1) / depth; ++q) {
       store_panel(it, q);
       it.barrier();
       int p[depth];
-      if (!invert_panel(it, q, open, p))
+      if (!panels::invert(it, panel, down * edge, q, open, p,
+                          [&](int step, int row, double) { steps[row] = step; }))
         return false;
       update(it, q, p);
     }
@@ -274,7 +341,7 @@ WL_DEVICE void batch_tiles(const item& it, i64 count, i64 n, const i32* places, 
   using system = tiled_system<N>;
   static_assert(N > 0 && N <= 2 * WL_WARP && WL_BLOCK == WL_WARP && WL_WARP == 32,
                 "a wave has all tiles");
-  using rows = eliminated_rows<N, system::of_lane, double>;
+  using rows = eliminated_rows<N, system::panels::of_lane, double>;
   static_assert(rows::stride == system::distance, "both have the rows in one place");
   WL_SHARED(typename rows::packed, memory, N * rows::stride / rows::each);
   WL_SHARED(typename rows::packed, panel, system::down * system::edge * system::depth / 2);

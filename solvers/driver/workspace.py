@@ -72,7 +72,8 @@ class Workspace:
         Whether a solver of a user's class is known to apply ``M``.
     of_batch : bool
         Whether it is the workspace of one system of a batch. Kernels of batches identify the values
-        that differ between systems by the operations on them, so that each operation is separate.
+        that differ between systems by the operations on them, so that each operation is separate
+        on executors that use plans of the matrix for systems.
     kept, best : arrays, shape (n, k) and (k,)
         The best verified iterates, and their residual norms; allocated when a solve starts a second
         cycle.

@@ -93,6 +93,10 @@ def test_the_kernel_of_a_solver_compiles_for_amd_gpus(stored, name, dtype, monke
     assert not made.shape.held or kernels[made.kernel.symbol][".vgpr_spill_count"] == 0
 
 
+def inverse_of(rows: int, parts: int, block: int) -> dict[str, int]:
+    return {"N": rows, "OWN": 1, "PARTS": parts, "B": block, "L": 8}
+
+
 @pytest.mark.parametrize(
     ("kernel", "value", "constants"),
     [
@@ -102,11 +106,12 @@ def test_the_kernel_of_a_solver_compiles_for_amd_gpus(stored, name, dtype, monke
         (batch_kernels.batch_elimination(64, 6), "f8", {"N": 56, "P": 1}),
         (batch_kernels.batch_elimination(32, 8), "c8", {"N": 22, "P": 1}),
         (batch_kernels.batch_dense(32, 8), "f8", {"N": 22, "L": 8}),
-        (batch_kernels.batch_grid(384, 1), "f8", {"N": 144, "OWN": 1, "B": 384, "L": 8}),
+        (batch_kernels.batch_grid(384, 1), "f4", inverse_of(200, 0, 384)),
+        (batch_kernels.batch_grid(384, 1), "f8", inverse_of(144, 2, 384)),
         pytest.param(
             batch_kernels.batch_grid(256, 1),
             "c8",
-            {"N": 40, "OWN": 0, "B": 256, "L": 2},
+            {"N": 40, "OWN": 0, "PARTS": 0, "B": 256, "L": 2},
             marks=pytest.mark.rare,
         ),
         (batch_kernels.batch_tridiagonal(128, 4), "f8", {"R": 8, "L": 8}),

@@ -176,11 +176,18 @@ def test_two_rows_of_a_work_item_are_eliminated_with_pivots(n, dtype, rng):
 
 
 @pytest.mark.parametrize(
-    ("n", "dtype", "warp"),
-    [(35, "float64", 32), *swept([(66, "complex64", 64), (33, "complex128", 32)], [])],
+    ("n", "dtype", "warp", "waves", "parts"),
+    [
+        (35, "float64", 32, 16, 0),
+        (35, "float64", 32, 4, 1),
+        (46, "float64", 32, 8, 2),
+        *swept([(66, "complex64", 64, 16, 0), (33, "complex128", 32, 16, 0)], []),
+        *swept([(65, "float64", 32, 12, 2), (70, "float64", 32, 4, 2)], []),
+    ],
 )
-def test_a_block_has_the_inverse_of_a_matrix(n, dtype, warp, rng, monkeypatch):
+def test_a_block_has_the_inverse_of_a_matrix(n, dtype, warp, waves, parts, rng, monkeypatch):
     monkeypatch.setattr(batch_direct, "ROW_BYTES", 0)
+    monkeypatch.setattr(batch_direct, "TILE_WAVES", ((waves, parts),) if parts else ())
     stored, count = pattern("dense", n), 5
     stored[n - 1, :3] = stored[2, 5] = False
     a, b = numbers(rng, (count, n, n), dtype) * stored, numbers(rng, (count, n, 2), dtype)
@@ -194,7 +201,7 @@ def test_a_block_has_the_inverse_of_a_matrix(n, dtype, warp, rng, monkeypatch):
     launched = []
     monkeypatch.setattr(batch_direct, "_launch", counted_launch(launched))
     result = solver.solve(b)
-    assert launched == ["batch_grid"]
+    assert launched == [("batch_grid", parts)]
     assert np.flatnonzero(result.converged).tolist() == good
     assert_solved(result.x, a, b, good)
     alone = wl.solvers.Direct(batch(a[good], stored, on), rtol=rtol).solve(b[good])
@@ -207,31 +214,33 @@ def test_a_block_has_the_inverse_of_a_matrix(n, dtype, warp, rng, monkeypatch):
     np.testing.assert_allclose(mine.logarithm, theirs.logarithm, rtol=tolerance, atol=tolerance)
 
 
-def counted_launch(launched: list[str]) -> Any:
-    """Return the launch of factors, which tells the names of its kernels."""
+def counted_launch(launched: list[tuple[str, int]]) -> Any:
+    """Return the launch of factors, which tells the names of its kernels and the parts of tiles."""
     launch = batch_direct._launch
 
     def counted(executor, ready, *given):
-        launched.append(ready.chosen.kernel.name)
+        chosen = ready.chosen
+        launched.append((chosen.kernel.name, chosen.constants["PARTS"]))
         launch(executor, ready, *given)
 
     return counted
 
 
 @pytest.mark.parametrize(
-    ("n", "dtype", "waves"),
+    ("n", "dtype", "waves", "parts"),
     [
-        (80, "float64", 8),
-        (112, "float64", 16),
-        (144, "float64", 12),
-        (160, "float64", 8),
-        (168, "float64", None),  # beyond the memory of a block
-        (200, "float32", 12),
-        (64, "complex128", 8),
-        (100, "complex128", None),  # beyond the registers of a block
+        (80, "float64", 4, 2),
+        (96, "float64", 8, 2),
+        (112, "float64", 4, 2),
+        (144, "float64", 12, 2),
+        (160, "float64", 8, 2),
+        (168, "float64", None, None),  # beyond the memory of a block
+        (200, "float32", 12, 0),
+        (64, "complex128", 8, 0),
+        (100, "complex128", None, None),  # beyond the registers of a block
     ],
 )
-def test_a_block_has_an_inverse_that_fits_its_registers(n, dtype, waves):
+def test_a_block_has_an_inverse_that_fits_its_registers(n, dtype, waves, parts):
     indptr, indices = np.arange(n + 1) * n, np.tile(np.arange(n), n)
     layout = layout_of(indptr.astype(np.int64), indices.astype(np.int64))
     assert layout is not None
@@ -240,6 +249,7 @@ def test_a_block_has_an_inverse_that_fits_its_registers(n, dtype, waves):
     assert (chosen.kernel.name == "batch_grid") == (waves is not None)
     if waves is not None:
         assert chosen.kernel.block == 32 * waves and chosen.constants["OWN"] == 1
+        assert chosen.constants["PARTS"] == parts
         assert chosen.shared <= target.given
     without = batch_direct.chosen_kernel(layout, np.dtype(dtype), n * n, replace(target, given=0))
     assert without.kernel.name == "batch_band"
