@@ -44,7 +44,7 @@ OTHER_REGISTERS = 48
 GRID_WAVES, OTHER_GRID_REGISTERS = (4, 8, 12, 16), 44
 
 #: Candidates (waves per block, waves that share a row of tiles) if the block's registers hold the
-#: inverse of a matrix in tiles, and the estimated 32-bit registers of a work-item besides its tiles.
+#: inverse of a matrix in tiles, and the estimated 32-bit registers of a lane besides its tiles.
 TILE_WAVES: tuple[tuple[int, int], ...] = ((4, 1), (4, 2), (8, 1), (8, 2), (12, 2))
 BESIDE_INVERSE = 55
 

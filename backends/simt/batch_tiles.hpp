@@ -57,7 +57,7 @@ WL_DEVICE bool is_usual(u32 upper) {
 }
 
 // The inverse of such a number; of any other, a number without a meaning. A division would branch,
-// which ends the work beside it.
+// and the compiler schedules no other instruction into the waits of a branch.
 WL_DEVICE double inverse_of_usual(double v) {
 #if defined(WL_CUDA) && __CUDA_ARCH__ >= 200
   double found;
