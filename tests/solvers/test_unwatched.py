@@ -195,7 +195,8 @@ def test_ctrl_c_after_the_iterations_keeps_the_iterate(method, rng):
     """A cycle of GMRES that was finished twice would have lost its iterate."""
     S, b = laplacian(30), rng.standard_normal(30)
     solver = getattr(wl.solvers, method)(wl.distribute(S, [Stopped(), Stopped()]), rtol=1e-8)
-    expected = [solver.solve(b) for _ in range(2)][0]
+    expected = solver.solve(b)
+    solver.solve(b)
     Stopped.stopped_by = vector.norm  # of the true residual, behind the iterations
     with pytest.raises(wl.errors.SolveInterrupted) as raised:
         solver.solve(b)
