@@ -235,8 +235,9 @@ class AlgorithmTable:
     ----------
     backend : str
         The backend of the algorithms.
-    A table with algorithms that several backends share; they follow the algorithms of this table.
-        parent.
+    parent : AlgorithmTable, optional
+        A table with algorithms that several backends share; they follow the algorithms of this
+        table.
     """
 
     def __init__(self, backend: str, parent: AlgorithmTable | None = None) -> None:

@@ -27,7 +27,8 @@ class EnergyCounter:
         Its name: ``NVML``, ``RAPL``.
     joules : callable
         Returns the counter in joules.
-    Value in joules at which the counter restarts at 0; infinite if it does not.
+    wraps_at : float
+        Value in joules at which the counter restarts at 0; infinite if it does not.
     """
 
     source: str

@@ -86,9 +86,9 @@ class LinOp(Hooked, Described, ArrayProtocol, metaclass=OperatorType):
     shape : tuple of int
         Rows and columns.
     dtype : numpy.dtype
-        The dtype that the operator computes in; vectors of a wider one are computed in the wider.
-    Dtype of computations; vectors of a wider dtype are computed in the wider dtype.
-        Executor whose memory holds the operator and which applies it.
+        Dtype of computations; vectors of a wider dtype are computed in the wider dtype.
+    executor : Executor
+        The executor that stores and applies the operator.
     """
 
     HOOKS: ClassVar[Mapping[str, Hook]] = {"apply_block": hook("LinOp", "_apply", "apply_block")}

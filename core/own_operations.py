@@ -58,9 +58,9 @@ def declare(
         ``norm`` or ``largest``.
     changed : callable, optional
         Returns the columns with totals that a call recomputes; required if a total is ``inout``.
-    C++ text with ``struct group_verb``, or a file that contains it. Every compiled backend makes
-    its kernel from it.
-        its kernel of it.
+    functor : str or Path, optional
+        C++ text with ``struct group_verb``, or a file that contains it. Every compiled backend
+        makes its kernel from it.
 
     Returns
     -------

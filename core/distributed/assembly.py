@@ -49,15 +49,16 @@ class Blocks:
 
     Parameters
     ----------
-    The partition of the columns.
-        Who has which columns.
-    Row pointers.
-        Where rows begin.
-    Column numbers: the member's own columns from 0 on, then its ghosts.
-        Columns: the member's own from 0 on, and after them its ghosts.
-    The new numbers of columns that belong to other members, in ascending order. None if the rows of
-    all members contain only own columns; the members then exchange one message with their entry
-    counts only.
+    partition : Partition
+        The partition of the columns.
+    indptr : array of int64, shape (rows + 1,)
+        Row pointers.
+    numbers : array of int64
+        Column numbers: the member's own columns from 0 on, then its ghosts.
+    ghosts : array of int64, or None
+        The new numbers of columns that belong to other members, in ascending order. None if the
+        rows of all members contain only own columns; the members then exchange one message with
+        their entry counts only.
     nnz : int, optional
         Number of entries of all members, if it is known.
     halo : Halo, optional

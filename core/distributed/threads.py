@@ -1,4 +1,4 @@
-"""Members that are threads of one process: they meet at a barrier and read each other's memory."""
+"""Members that are threads of one process: they meet at a barrier and share their memory."""
 
 from __future__ import annotations
 
@@ -28,38 +28,38 @@ HostArray = np.ndarray[Any, Any]
 
 
 class Deserted(MemberFailed):
-    """Raised in a member because another one has failed; that one's error is the cause."""
+    """Raised on a member because another member has failed, whose error is the cause."""
 
 
 class Stage:
-    """Where the threads of a group meet.
+    """The meeting point of the threads of a group.
 
     Attributes
     ----------
     interrupts : int
-        The number of requests to stop the group.
+        Number of requests to stop the group.
     resets : int
-        How often members had lost step with each other.
+        Number of times that the members were brought back into step after a failure.
     """
 
     def __init__(self, size: int) -> None:
         self.size = size
         self.interrupts = self.resets = 0
-        #: The objects that members exchange. There are two lists in turn: a member in the next
-        #: exchange has read its part of this one.
+        #: The objects that members exchange. Two lists alternate: a member that has begun the next
+        #: exchange has read its objects of this one.
         self.slots: tuple[list[Any], list[Any]] = ([None] * size, [None] * size)
         self._condition = threading.Condition()
         self._arrived = self._meetings = 0
         self._aborted = False
 
     def meet(self) -> None:
-        """Wait until all members are here.
+        """Wait until all members have called this method.
 
         Raises
         ------
         Deserted
-            If a member will not come. A member in a completed exchange goes on, however soon after
-            it another member failed.
+            If another member has failed and will not come. After a completed exchange a member
+            continues, even if another member fails immediately afterwards.
         """
         with self._condition:
             meeting = self._meetings
@@ -74,32 +74,32 @@ class Stage:
                 raise Deserted("another member of the group has failed")
 
     def abort(self) -> None:
-        """Wake all waiting members: a member will not come."""
+        """Wake all waiting members, because a member will not come."""
         with self._condition:
             self._aborted = True
             self._condition.notify_all()
 
     def reset(self) -> None:
-        """Make the stage ready for another program; no member may be at it."""
+        """Prepare for another program; no member may be waiting."""
         with self._condition:
             self._aborted, self._arrived = False, 0
             self.resets += 1
 
 
-#: Seconds that the end of the process waits for the threads of members.
+#: Time in seconds for which the exit of the process waits for the threads of members.
 LAST = 1.0
 
-#: The threads of members that are there, and their tasks.
+#: The existing threads of members, with their task queues.
 _TASKS: weakref.WeakKeyDictionary[threading.Thread, SimpleQueue[Any]]
 _TASKS = weakref.WeakKeyDictionary()
 
 
 @atexit.register
 def _end_all() -> None:
-    """End the threads of members before the interpreter and the drivers of devices go.
+    """End the threads of members before the interpreter and the device drivers shut down.
 
-    A thread that ends gives back the objects of its own, such as memory that a driver has pinned. A
-    member that is still at work gets no more than :data:`LAST` seconds.
+    A thread frees its objects when it ends, such as memory that a driver has pinned. A member that
+    still works gets at most :data:`LAST` seconds.
     """
     found, until = list(_TASKS.items()), perf_counter() + LAST
     for _, tasks in found:
@@ -118,13 +118,13 @@ class Worker:
         thread.start()
 
     def submit(self, function: Callable[[*Ts], R], *operands: *Ts) -> Future[R]:
-        """Have the thread call a function; return where its result will be."""
+        """Make the thread call a function; return the future of its result."""
         future: Future[R] = Future()
         self._tasks.put((future, function, operands))
         return future
 
     def end(self) -> None:
-        """End the thread after its current work."""
+        """End the thread after its current task."""
         self._tasks.put(None)
 
 
@@ -134,7 +134,7 @@ def _work(tasks: SimpleQueue[Any]) -> None:
 
 
 def _did(task: Any) -> bool:
-    """Do a task, of which nothing is kept; return whether there was one."""
+    """Run a task without keeping a reference to it; return whether there was one."""
     if task is None:
         return False
     future, function, arguments = task
@@ -157,16 +157,16 @@ class ThreadLinks(HostLinks):
 
     @property
     def resets(self) -> int:
-        """The number of times that members had lost step with each other."""
+        """The number of times that the members were brought back into step."""
         return self.stage.resets
 
     def begin_program(self) -> None:
-        """Forget unfinished exchanges: the next program begins in step with the other members."""
+        """Discard unfinished exchanges, so that the next program begins in step with others."""
         self.turn = 0
         self.interrupts_seen = self.stage.interrupts
 
     def all(self, thing: Any) -> list[Any]:
-        """Return the objects that the members hand over, in order of ranks; they are shared."""
+        """Return the objects that the members pass, in the order of ranks; they are shared."""
         slots = self.stage.slots[self.turn]
         self.turn = 1 - self.turn
         slots[self.rank] = thing
@@ -174,23 +174,23 @@ class ThreadLinks(HostLinks):
         return list(slots)
 
     def arrays(self, array: HostArray) -> list[HostArray]:
-        """Return the arrays of all members, in order of ranks; they are read-only."""
+        """Return the arrays of all members, in the order of ranks; they are read-only."""
         return self.all(array)
 
     def alltoall(self, things: Sequence[Any]) -> list[Any]:
-        """Send ``things[r]`` to member ``r``; return the objects sent to this one."""
+        """Send ``things[r]`` to member ``r``; return the objects sent to this member."""
         return [row[self.rank] for row in self.all(things)]
 
     def interrupts(self) -> int:
-        """Return how many requests to stop there were."""
+        """Return the number of requests to stop the group."""
         return self.stage.interrupts
 
     def begin(self, halo: Halo, packed: HostArray) -> None:
-        """Store the packed rows where the others find them; no member waits here."""
+        """Store the packed rows where the other members read them; this does not wait."""
         halo.mine = (packed, halo.sends)
 
     def finish(self, halo: Halo, ghosts: HostArray) -> None:
-        """Meet the others, and read the rows out of their memory."""
+        """Meet the other members, and read the rows from their memory."""
         found = self.all(halo.mine)
         for rank, begin, end in halo.receives:
             packed, sends = found[rank]
@@ -198,14 +198,14 @@ class ThreadLinks(HostLinks):
             ghosts[begin:end] = packed[first:last]
 
     def gathered(self, blocks: HostArray) -> HostArray:
-        """Return the rows of all members, one below the other: one array for all."""
+        """Return the rows of all members, in the order of ranks, in one shared array."""
         parts = self.all(blocks)
         whole = np.concatenate(parts) if self.rank == 0 else None
         return np.asarray(self.all(whole)[0])
 
 
 class LoneLinks(ThreadLinks):
-    """The links of the one member of a group of one: its sums are the group's."""
+    """The links in a group of one member, whose sums are the totals."""
 
     alone = True
 
@@ -214,10 +214,10 @@ class LoneLinks(ThreadLinks):
         self.on_device = executor.xp is not np
 
     def sum(self, array: Array) -> None:
-        """Leave the sum as it is."""
+        """Leave the sum unchanged."""
 
     largest = norm = sum
 
     def check(self) -> None:
-        """Raise KeyboardInterrupt if a caller has asked the group to stop."""
+        """Raise KeyboardInterrupt if a caller has requested the group to stop."""
         self.obey(self.interrupts())
