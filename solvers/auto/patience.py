@@ -104,7 +104,8 @@ class Patience(Criterion):
     outlook : callable, optional
         Estimates the other candidates from the expected remaining seconds and the iterations so
         far. It is called after :data:`FIRST` iterations or more, by which easy systems are solved.
-        None continues the solve; the next call follows after as many iterations again.
+        If it returns None, the solve continues, and the next call follows after as many iterations
+        again.
     quickest : float
         Lower bound of another candidate's seconds: if it is small, observations are more frequent.
     """
