@@ -32,12 +32,13 @@ _ORDERINGS = {
     "natural": "NONE",
 }
 
-#: Upper bound of the backward error of accurate solutions, in unit roundoffs; its square grows with
-#: the number of rows.
+#: Solutions are accurate if their backward error, in unit roundoffs, is at most this value plus the
+#: square root of the number of rows.
 _ACCURATE = 64.0
 
-#: From this size of solutions on, replaced pivots dominate them: the matrix may be singular. cuDSS
-#: replaces a tiny pivot by 1e-5 and 1e-13, relative to the matrix.
+#: If pivots were replaced, refuse factors with a solution of larger size, ``|A| |x| / |b|`` in
+#: maximum norms: replaced pivots dominate it, and the matrix may be singular. cuDSS replaces a tiny
+#: pivot by 1e-5 and 1e-13, relative to the matrix.
 _BY_REPLACED = {np.dtype(np.float32): 1e3, np.dtype(np.float64): 1e10}
 
 #: Upper bound of the refinement steps in each solve, if the factors are less accurate.

@@ -27,7 +27,8 @@ _ANALYSE, _FACTORIZE, _SOLVE, _FREE = 11, 22, 33, -1
 #: next values, and factors that transposed solvers still use.
 _ROOM = 4
 
-#: If pivots were replaced, a solution for random right-hand sides must have at most this error.
+#: If pivots were replaced, the solution for a random right-hand side must have at most this
+#: relative residual.
 _USABLE = 1e-6
 
 _ORDERINGS = {"AMD": 0, "METIS": 2, "PARALLEL_METIS": 3}

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 Numbers = np.ndarray[Any, Any]
 
-#: Repeat the orthogonalization if new vectors lost more digits to earlier ones than this multiple
-#: of the precision.
+#: Repeat the orthogonalization if cancellation amplified the rounding errors of new vectors by more
+#: than this factor.
 LOST = 1e3
 
 #: Upper bound of the passes. Directions that still lose digits in the last pass are rounding

@@ -43,8 +43,8 @@ MODES = ("normal", "buckling", "cayley")
 #: single and in double precision. Eigenvalues at this distance lose as many digits in the inverse.
 ASIDE = {np.dtype(np.float32): 3e-4, np.dtype(np.float64): 1e-6}
 
-#: Check the true residuals after LOOK restarts that did not halve the error, and end the search
-#: after GIVE_UP such restarts. Errors of a transformed matrix cannot fall below the rounding error
+#: Check the true residuals after every LOOK restarts that did not halve the error, and end the
+#: search after GIVE_UP of them. Errors of a transformed matrix cannot fall below the rounding error
 #: of its inverse, which is not known: for a shift at an eigenvalue of 40 copies, it is 1e-12 of it.
 LOOK, GIVE_UP = 10, 200
 

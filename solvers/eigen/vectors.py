@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Numbers = np.ndarray[Any, Any]
 
 #: A space is exhausted if a new vector, after orthogonalization, is shorter than this multiple of
-#: the precision: it is a rounding error.
+#: the precision times its length before: it is a rounding error.
 EXHAUSTED = 16.0
 
 
