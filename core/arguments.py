@@ -318,7 +318,7 @@ def _is_writeable(array: Any) -> bool:
 
 
 def is_contiguous(array: Any) -> bool:
-    """Return whether the entries of an array follow one another in memory, row by row."""
+    """Return whether an array is C-contiguous."""
     stride = array.itemsize
     for extent, step in zip(reversed(array.shape), reversed(array.strides), strict=True):
         if extent != 1 and step != stride:

@@ -1,16 +1,16 @@
-"""Warnings at the line of the user's program that led to them."""
+"""Warnings that refer to the line of the user's program that caused them."""
 
 from __future__ import annotations
 
 import sys
 import warnings
 
-#: The package, of which no line is the user's.
+#: Name of this package; its own lines are never reported.
 _PACKAGE = __name__.partition(".")[0]
 
 
 def warn_caller(text: str, category: type[Warning] = UserWarning) -> None:
-    """Warn with the file and the line of the nearest caller outside of this package.
+    """Warn with the file and line of the nearest caller outside of this package.
 
     Parameters
     ----------

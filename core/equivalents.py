@@ -162,7 +162,7 @@ OF_HIERARCHIES = {
     "cycle_complexity": "M.report(), which has the complexities of operators and grids",
 }
 
-#: By the names of methods of Krylov solvers that other solvers do not have.
+#: The replacements of methods that only Krylov solvers have, by method name.
 OF_SOLVERS = {
     "recorded": (
         "wl.solvers.Cg(A, M).recorded(b, out=x), or that of another Krylov method for one matrix: "

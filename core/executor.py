@@ -402,12 +402,12 @@ class Executor(SolvesSystems, OldTransfers, ABC):
         return None
 
     def _require_function(self, operator: LinearOperator) -> None:
-        """Raise unless recorded loops may call functions of this kind; the default takes all.
+        """Raise an error if recorded loops cannot call a function of this kind.
 
         Raises
         ------
         InvalidArgument
-            If the loops of this executor cannot call a function of this kind.
+            If they cannot; the default accepts all functions.
         """
 
     def takes_function(self, operator: LinearOperator) -> bool:

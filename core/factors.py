@@ -1,4 +1,4 @@
-"""Scalar factors of operands, and whole numbers of iterations, vectors and the like."""
+"""Scalar factors of operands, and integers such as numbers of iterations and vectors."""
 
 from __future__ import annotations
 
@@ -57,21 +57,21 @@ def real_number(value: Any, label: str, operation: str) -> float:
 
 
 def whole_number(value: Any, label: str, least: int = 0, most: int | None = None) -> int:
-    """Return an integer that a caller gave; a float without a fraction is one, a boolean is not.
+    """Return a caller's integer; floats without a fraction are accepted, booleans are not.
 
     Parameters
     ----------
     value : int, float or number of NumPy
         The argument.
     label : str
-        Its name.
+        Name of the argument in messages.
     least, most : int
-        The smallest and the largest number that fit; None: there is no largest.
+        The smallest and the largest allowed number; None: no upper bound.
 
     Raises
     ------
     InvalidArgument
-        If it is something else.
+        If the argument is not such a number.
 
     Examples
     --------

@@ -89,9 +89,9 @@ class Links(ABC):
 
     @property
     def resets(self) -> int:
-        """The number of times that members had lost step with each other.
+        """The number of times that the members were brought back into step.
 
-        Their programs from before may differ: a member may have failed before it had built its own.
+        Programs made before may differ: a member may have failed before it had made its own.
         """
         return 0
 
@@ -253,7 +253,7 @@ def makes_totals(links: Links | None, operation: Operation) -> bool:
 
 
 def resets_of(executor: Executor) -> int:
-    """Return the number of times that the members of an executor's group had lost step."""
+    """Return the number of times that an executor's group was brought back into step."""
     return 0 if executor.links is None else executor.links.resets
 
 

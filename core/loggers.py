@@ -171,7 +171,7 @@ class Counts(Logger):
         with transposed products also ``"A_T"`` and ``"M_T"``.
     copies, copied_bytes : Counter
         Number and bytes of copies by direction, a pair of names such as ``("host", "cuda:0")``.
-        Copies within one executor's memory have its name twice, ``("omp:2", "omp:2")``.
+        Copies within one executor's memory have the name twice, ``("omp:2", "omp:2")``.
     allocations, allocated_bytes : int
         Number of allocated arrays, and their bytes.
 
@@ -203,7 +203,7 @@ class Counts(Logger):
 
     @property
     def moved_bytes(self) -> int:
-        """The bytes that were copied from one executor to another, the host among them."""
+        """The bytes copied between different executors, or between the host and an executor."""
         return sum(
             nbytes for (source, target), nbytes in self.copied_bytes.items() if source != target
         )

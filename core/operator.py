@@ -47,12 +47,13 @@ class LinearOperator(LinOp):
     shape : tuple of int
         Rows and columns.
     matvec : callable
-        Maps a native, contiguous vector of shape ``(n,)`` to one of shape ``(m,)``. A function with
-        a required parameter ``out`` writes its result there, contiguous too.
+        Maps a contiguous native vector of shape ``(n,)`` to a vector of shape ``(m,)``. If it has a
+        required parameter ``out``, it must write its result there; ``out`` is contiguous too.
     rmatvec : callable, optional
         ``matvec`` of the conjugate transpose; without it there is no ``H``.
     matmat, rmatmat : callable, optional
-        The same for blocks of shape ``(n, k)``, row by row in memory; by default column by column.
+        The same maps for C-contiguous blocks of shape ``(n, k)``; by default each column is mapped
+        separately.
     dtype : dtype
         The dtype of the result; float64 by default.
     executor : Executor or str, optional
@@ -124,7 +125,7 @@ class LinearOperator(LinOp):
         self._follows = executor is None
         self._matvec, self._rmatvec = matvec, rmatvec
         self._matmat, self._rmatmat = matmat, rmatmat
-        #: The functions that write their results into an argument ``out``.
+        #: The functions that write their results to an argument ``out``.
         self._write = {
             name
             for name, function in (("matvec", matvec), ("matmat", matmat))
@@ -179,9 +180,10 @@ class LinearOperator(LinOp):
     def _mapped(
         self, name: str, function: Any, x: Array, y: Array, alpha: complex, beta: complex
     ) -> Array | None:
-        """Return the image of ``x``; None if the function has written the result into ``y``.
+        """Return the image of ``x``; None if the function wrote the result to ``y``.
 
-        The kernels of users read and write addresses: columns of blocks are copied for them.
+        Users' kernels access memory by addresses, so strided columns are copied to contiguous
+        arrays.
         """
         x = x if is_contiguous(x) else self.executor.copy(x)
         if name not in self._write:
@@ -281,10 +283,10 @@ class LinearOperator(LinOp):
 
 
 def _takes_out(function: Any, optional: bool) -> bool:
-    """Return whether a function writes into a parameter ``out``, a required or any one."""
+    """Return whether a function has a parameter ``out``; unless ``optional``, a required one."""
     try:
         out = inspect.signature(function).parameters.get("out")
-    except (TypeError, ValueError):  # None, or a function of a compiled module
+    except (TypeError, ValueError):  # None, or a compiled function without signature
         return False
     return out is not None and (optional or out.default is out.empty)
 

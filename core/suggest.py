@@ -108,9 +108,9 @@ def no_attribute(
 
 
 class NamesReplacements:
-    """A class of which the objects name the replacement of an attribute that they do not have."""
+    """Base of classes with errors that name the replacement of a missing attribute."""
 
-    #: By the names of attributes of other classes and libraries.
+    #: The replacements of attributes of other classes and libraries, by name.
     _replacements: ClassVar[Mapping[str, str]] = {}
 
     if not TYPE_CHECKING:  # which would take every name for one that there is

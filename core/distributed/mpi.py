@@ -87,7 +87,7 @@ class MpiLinks(RankLinks):
                 now = time.perf_counter()
                 began = began or now
                 if self.listen():
-                    # Who has failed may have sent this message before.
+                    # A rank may have sent this message before it failed.
                     since = since or now
                     if now - since > GRACE:
                         self.give_up()

@@ -29,7 +29,7 @@ HostArray = np.ndarray[Any, Any]
 #: Time in seconds for which a rank still waits for messages after it has learned of a failure.
 GRACE = 1.0
 
-#: Seconds of waiting for other ranks after which a rank tells its user.
+#: Time in seconds for which a rank waits for other ranks before it warns its user.
 LONG_WAIT = 30.0
 
 
@@ -97,9 +97,9 @@ class RankLinks(HostLinks):
     # ---- waiting
 
     def remind(self, began: float) -> None:
-        """Warn, once for a group, if this rank has waited long for the others since ``began``.
+        """Warn once per group if this rank has waited long for other ranks since ``began``.
 
-        A call that one rank makes alone waits forever. The warning has the line of that call.
+        A collective call that only one rank makes waits forever. The warning refers to its line.
         """
         if self._reminded or time.perf_counter() - began < LONG_WAIT:
             return

@@ -59,9 +59,9 @@ def _as_narrow(made: Csr, left: Matrix | Assembled, right: Matrix | Assembled) -
 
 
 def in_double_if_long_rows(a: Csr, b: Csr) -> tuple[Csr, Csr]:
-    """Return the factors of a product, in double precision if ``a`` has long single rows.
+    """Return the factors of a product, in double precision if ``a`` has long rows.
 
-    The entries of a row of ``a`` are the terms of a sum of that length.
+    The entries of a row of ``a`` are the terms of a sum; long sums of single precision lose digits.
     """
     if a.nnz <= LONG or a.dtype == double_dtype(a.dtype) or not a.executor.has_double:
         return a, b

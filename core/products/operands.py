@@ -54,7 +54,7 @@ def as_csr(A: object) -> Csr:
 
 
 def is_dense_mask(A: object) -> bool:
-    """Return whether ``A`` is a dense boolean matrix, of NumPy or PyTorch: its pattern counts.
+    """Return whether ``A`` is a dense boolean array of NumPy or PyTorch, which means a pattern.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def is_dense_mask(A: object) -> bool:
 
 
 def edge_list_remedy(A: object) -> str:
-    """Return the remedy where ``A`` is a list of edges in rows, or nothing.
+    """Return the remedy for a list of edges of shape (edges, 2), or "" for other objects.
 
     Examples
     --------
