@@ -9,6 +9,7 @@ from ..deferred import deferred_names
 
 if TYPE_CHECKING:
     from .build import distribute
+    from .contributions import from_contributions
     from .group import Group
     from .launched import from_torch
     from .matrix import Csr
@@ -24,6 +25,7 @@ __all__ = [
     "Parts",
     "Shared",
     "distribute",
+    "from_contributions",
     "from_torch",
     "read",
     "world",
@@ -35,6 +37,7 @@ __getattr__, __dir__ = deferred_names(
     __name__,
     {
         "build": "distribute",
+        "contributions": "from_contributions",
         "group": "Group",
         "launched": "from_torch",
         "matrix": "Csr",

@@ -337,9 +337,9 @@ def from_rows(
     shape = checked_shape(shape)
     asked = partition, columns
     if not isinstance(group, Group):
-        return group.run(lambda member: reported(_member_rows(member, rows, shape, *asked)))
+        return group.run(lambda member: reported(member_rows(member, rows, shape, *asked)))
     if callable(rows):
-        return Shared(group, group.run(lambda m: _member_rows(m, rows, shape, *asked)))
+        return Shared(group, group.run(lambda m: member_rows(m, rows, shape, *asked)))
     if not isinstance(rows, Sequence) or len(rows) != group.size:
         raise InvalidArgument(
             f"rows: expected a list of {group.size}, the rows of each member, for a group of one "
@@ -347,13 +347,14 @@ def from_rows(
         )
     return Shared(
         group,
-        group.call(lambda m: _member_rows(m, rows[m.links.rank], shape, *asked)),  # type: ignore[union-attr]
+        group.call(lambda m: member_rows(m, rows[m.links.rank], shape, *asked)),  # type: ignore[union-attr]
     )
 
 
-def _member_rows(
+def member_rows(
     member: Executor, rows: Any, shape: tuple[int, int], partition: Any, columns: Any
 ) -> Any:
+    """Return a member's part of the matrix of the members' rows."""
     links: Any = member.links
     error: Exception | None = None
     made: Rows | None = None
@@ -381,8 +382,8 @@ def _member_rows(
         raise InvalidMatrix(
             f"from_rows: the members have {' + '.join(map(str, counts))} = {sum(counts)} rows, and "
             f"the shape says {shape[0]}: one member has each row, with all its entries. "
-            "Contributions to rows of other members, as of finite elements, are sent to the owner "
-            "first, such as by alltoall of mpi4py, and added up there by scipy.sparse.coo_array"
+            "Contributions to rows of other members, as of finite elements, are added up by "
+            "wl.distributed.from_contributions"
         )
     if parted is None:
         parted = Partition(np.concatenate([[0], np.cumsum(counts)]))

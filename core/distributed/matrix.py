@@ -153,8 +153,8 @@ class Csr(LinOp):
         ------
         InvalidMatrix
             If the rows do not describe a matrix of this shape, or if their number differs from the
-            partition. Contributions to rows of other members are not accepted: send them to the
-            owners and sum them first.
+            partition. :func:`wollemi.distributed.from_contributions` takes contributions to rows
+            of other members.
         GroupMismatch
             If the ranks pass different shapes or partitions.
         ShapeMismatch

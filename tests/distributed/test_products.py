@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 import wollemi as wl
 from wollemi.core import edges
+from wollemi.core.errors import InvalidArgument, InvalidMatrix, ShapeMismatch
 from wollemi.distributed import Parts
 
 from .conftest import SIZES, by_rows, line, scattered
@@ -149,7 +150,9 @@ def test_rows_of_a_partition_that_was_made_before(kind: str, rng: Any) -> None:
 def test_contributions_to_rows_of_others_are_refused_with_the_remedy(kind: str) -> None:
     S = line(6)
     group = wl.distributed.Group([kind] * 2)
-    with pytest.raises(wl.errors.InvalidMatrix, match=r"one member has each row.*coo_array"):
+    with pytest.raises(
+        wl.errors.InvalidMatrix, match=r"one member has each row.*from_contributions"
+    ):
         wl.distributed.Csr.from_rows(group, [S, S], S.shape)
 
 
@@ -242,3 +245,39 @@ def test_products_of_matrices_in_any_partition_and_dtype(kind: str, rng: Any) ->
         A @ wl.distribute(T, group)
     with pytest.raises(wl.errors.ShapeMismatch, match="no product of 40x40 and 20x20"):
         A @ wl.distribute(line(20), group)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex128"])
+def test_contributions_of_members_to_any_rows_are_added_up(kind: str, dtype: str) -> None:
+    rng, n = np.random.default_rng(0), 17
+    parts = []
+    for _ in range(3):
+        row, col = rng.integers(0, n, (2, 40))
+        parts.append((rng.standard_normal(40).astype(dtype), (row, col)))
+    parts[1] = (np.zeros(0, dtype), (np.zeros(0, int),) * 2)
+    S = sum(sp.coo_array(part, shape=(n, n)).toarray() for part in parts)
+    make, group = wl.distributed.from_contributions, wl.distributed.Group([kind] * 3)
+    x = rng.standard_normal(n).astype(dtype)
+    mixed = [sp.coo_array(parts[0], shape=(n, n)), parts[1], sp.csr_array(parts[2], shape=(n, n))]
+    owners = rng.permutation(np.arange(n) % 3)
+    for entries, options in (
+        (parts, {}), (mixed, {"partition": [0, 2, 2, n]}), (parts, {"partition": owners}),
+    ):  # fmt: skip
+        A = make(group, entries, (n, n), **options)
+        np.testing.assert_allclose(A @ x, S @ x, rtol=1e-4)
+        np.testing.assert_allclose(A.to_local().toarray(), S, rtol=1e-5)
+    rows = make(group, parts, (n, n + 1)) @ np.ones(n + 1, dtype)
+    np.testing.assert_allclose(rows, S.sum(axis=1), rtol=1e-4, atol=1e-5)
+
+
+def test_contributions_that_do_not_fit_are_refused(kind: str) -> None:
+    make, group = wl.distributed.from_contributions, wl.distributed.Group([kind] * 2)
+    one = (np.ones(1), (np.zeros(1, int), np.zeros(1, int)))
+    far = (np.ones(1), (np.full(1, 3), np.zeros(1, int)))
+    for entries, error, words in (
+        ([one], InvalidArgument, "a list of 2"), ([one, far], InvalidMatrix, "from 0 to 2"),
+        ([one, np.ones(3)], InvalidMatrix, "row, col"),
+        ([one, sp.eye_array(2)], ShapeMismatch, "the whole one"),
+    ):  # fmt: skip
+        with pytest.raises(error, match=words):
+            make(group, entries, (3, 3))

@@ -53,7 +53,20 @@ def everything(group: Any) -> None:
     assert wl.solve(wl.distribute(line(), group), b).notes[0].startswith("cg: the matrix is symm")
     multigrid(group, kind)
     mismatches(group, b)
+    contributions(group)
     long_waits(group)
+
+
+def contributions(group: Any) -> None:
+    """Elements of a line contribute to the rows of both ends, whoever has these rows."""
+    own = np.arange(group.rank, N - 1, group.size)
+    row = np.concatenate([own, own, own + 1, own + 1])
+    col = np.concatenate([own, own + 1, own, own + 1])
+    values = np.repeat([1.0, -1.0, -1.0, 1.0], own.size)
+    A = wl.distributed.from_contributions(group, (values, (row, col)), (N, N))
+    S = sp.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(N, N)).toarray()
+    S[0, 0] = S[-1, -1] = 1.0
+    np.testing.assert_array_equal(A.to_local().toarray(), S)
 
 
 def long_waits(group: Any) -> None:
@@ -138,7 +151,7 @@ def partitions(group: Any, kind: str, b: Any) -> None:
             "different partitions",
         ),
         (lambda: wl.distribute(None if group.rank else A, group), mismatch, "by every rank"),
-        (lambda: from_rows(group, S, S.shape), wl.errors.InvalidMatrix, "sent to the owner first"),
+        (lambda: from_rows(group, S, S.shape), wl.errors.InvalidMatrix, "from_contributions"),
     ):
         try:
             bad()
