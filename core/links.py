@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .operation import Operation
 
 
-#: A part of an array at another member: the member's rank, and the first and last index.
+#: A part of an array at another member: the member's rank, and the range ``begin, end`` of indices.
 Part = tuple[int, int, int]
 
 
@@ -38,7 +38,7 @@ class Move(NamedTuple):
     arrays : sequence of array
         Flat arrays of the member, with the same dtypes on all members.
     sends : sequence of (int, int, int)
-        The rank of the receiver, and the first and last index of the sent part of every array.
+        The rank of the receiver, and the range ``begin, end`` of indices that it gets of every array.
     receives : sequence of (int, int, int)
         The rank of the sender, and the position of its part in the results, which have no gaps.
     """

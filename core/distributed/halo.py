@@ -36,7 +36,7 @@ class Halo:
     Attributes
     ----------
     sends, receives : list of (int, int, int)
-        The other member, and the first and last row in the packed rows or in the ghosts.
+        The other member, and the range ``begin, end`` in the packed rows or in the ghosts.
     """
 
     #: Attributes that operations read from arguments that are not arrays.
