@@ -38,7 +38,8 @@ class Move(NamedTuple):
     arrays : sequence of array
         Flat arrays of the member, with the same dtypes on all members.
     sends : sequence of (int, int, int)
-        The rank of the receiver, and the range ``begin, end`` of indices that it gets of every array.
+        The rank of the receiver, and the range ``begin, end`` of the indices to send from every
+        array.
     receives : sequence of (int, int, int)
         The rank of the sender, and the position of its part in the results, which have no gaps.
     """
