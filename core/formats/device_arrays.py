@@ -70,8 +70,8 @@ def compressed(
         given, minor = shape if rows_first else shape[::-1]
         if given != major:
             return None
-    low, high = _bounds(executor, indices)
-    if low < 0 or high >= minor or not _are_pointers(executor, indptr, int(data.size)):
+    low, high, are_pointers = _checked(executor, indices, indptr)
+    if low < 0 or high >= minor or not are_pointers:
         return None
     if shape is None:
         shape = (major, high + 1) if rows_first else (high + 1, major)
@@ -154,9 +154,14 @@ def _bounds(executor: Executor, indices: Array) -> tuple[int, int]:
     return int(low[0]), int(high[0])
 
 
-def _are_pointers(executor: Executor, indptr: Array, entries: int) -> bool:
-    """Return whether pointers start at 0, never decrease and end at the number of entries."""
-    falls = executor.allocate((1,), np.int64)
+def _checked(executor: Executor, indices: Array, indptr: Array) -> tuple[int, int, bool]:
+    """Return the smallest and the largest index, and whether pointers may be rows' of them.
+
+    They start at 0, never decrease and end at the number of indices. The host waits once.
+    """
+    low, high, falls = (executor.allocate((1,), np.int64) for _ in range(3))
+    executor.run(facts.bounds, indices, low, high)
     executor.run(rows.falls, indptr[:-1], indptr[1:], falls)
-    fallen, first, last = executor.transfer(falls, indptr[:1], indptr[-1:]).read()
-    return int(fallen[0]) == 0 and int(first[0]) == 0 and int(last[0]) == entries
+    found = executor.transfer(low, high, falls, indptr[:1], indptr[-1:]).read()
+    least, most, fallen, first, last = (int(one[0]) for one in found)
+    return least, most, (fallen, first, last) == (0, 0, int(indices.size))

@@ -65,11 +65,19 @@ def may_go_straight(solve: Solve) -> bool:
         and watchers.norm_callback is None
         and not watchers.loggers
         and work.entering.resident
-        # The first solve in a workspace prepares the one-time data of operators.
-        and work.applied
+        and (work.applied or _may_begin_straight(solve))
         # Members of a group take the same path, even if one rank alone has a profiler.
         and not (solve.executor.observed and works_alone(solve.executor))
     )
+
+
+def _may_begin_straight(solve: Solve) -> bool:
+    """Return whether the first solve in a workspace may go straight.
+
+    That of a user's class is watched: it has to tell norms and to apply ``M``. That of a group
+    allocates memory between sums of its members, which must not be under way then.
+    """
+    return solve.work.applies_M and solve.executor.links is None
 
 
 def go_straight(solve: Solve) -> Result | FirstCycle | None:
@@ -84,6 +92,8 @@ def go_straight(solve: Solve) -> Result | FirstCycle | None:
     executor, work, solver = solve.executor, solve.work, solve.solver
     status, linear = work.status, solver._linear
     assert linear is not None
+    if not work.applied:
+        work.prepare()
     transfer = status.transfer
     if transfer.filled_for is not linear:
         relative, absolute, least, most = transfer.host[5:]

@@ -170,6 +170,14 @@ class Workspace:
         self.__dict__.clear()
         Matrix.recorders.discard(self)
 
+    def prepare(self) -> None:
+        """Let operators prepare their one-time data, by the residual of what ``x`` and ``r`` hold.
+
+        Both are written before they are read.
+        """
+        self.residual.make(self.x, self.r)
+        self.applied = True
+
     def verify(self) -> None:
         """Compute the true residual of the right-hand side in ``r``, and judge it."""
         self.residual.make(self.x, self.r)

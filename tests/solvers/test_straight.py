@@ -97,7 +97,8 @@ def test_the_result_is_that_of_a_solve_that_looks(
     name: str, options: dict[str, Any], went: list[Any], carefully: Any
 ) -> None:
     made, b = solver(name, "omp", **options), sides()
-    expected = [carefully(made, b), carefully(made, b[:, None])]
+    careful = solver(name, "omp", **options)
+    expected = [carefully(careful, b), carefully(careful, b[:, None])]
     found = [made.solve(b), made.solve(b[:, None]), made.solve(b)]
     assert equal(found[0], expected[0])
     assert equal(found[1], expected[1])
@@ -111,7 +112,6 @@ def test_right_hand_sides_of_any_size_have_their_verdict(
     on: Any, dtype: str, scale: Any, went: list[Any], carefully: Any
 ) -> None:
     made, b = solver("Cg", on, dtype, rtol=1e-4), sides(dtype)
-    made.solve(on.from_host(b))
     if scale == "nan":
         b[3] = np.nan
         for _ in range(2):
@@ -120,8 +120,8 @@ def test_right_hand_sides_of_any_size_have_their_verdict(
         assert went == [None, None]
         return
     b = (b * scale).astype(dtype)
-    expected = carefully(made, b)
-    for _ in range(2):
+    expected = carefully(solver("Cg", on, dtype, rtol=1e-4), b)
+    for _ in range(3):
         assert equal(made.solve(b), expected)
     assert expected.converged
     np.testing.assert_array_equal(expected.x == 0, b == 0) if scale == 0 else None
@@ -177,7 +177,7 @@ def test_a_cycle_longer_than_the_ring_goes_on_where_it_was(
 ) -> None:
     of_five = functools.partial(Status, capacity=5)
     for name in ("Cg", "Gmres", "Idr"):
-        expected = solver(name, on, rtol=1e-9).solve(sides())
+        expected = carefully(solver(name, on, rtol=1e-9), sides())
         monkeypatch.setattr(workspace, "Status", of_five)
         made = solver(name, on, rtol=1e-9)
         for _ in range(3):
@@ -198,7 +198,6 @@ def test_new_right_hand_sides_and_tolerances_are_those_of_the_solve() -> None:
 
 def test_those_who_watch_are_told_as_ever(on: Any, went: list[Any]) -> None:
     made, b = solver("Cg", on, rtol=1e-8), sides()
-    made.solve(b)
     seen: list[Any] = []
     result = made.solve(b, norm_callback=seen.append)
     assert len(seen) == result.iterations and not went
