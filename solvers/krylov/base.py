@@ -60,7 +60,7 @@ Callback = Callable[[Any], Any]
 SIDES = ("right", "left")
 
 #: The operations of every loop, in addition to the steps of its method.
-LOOPS_RUN = ("status", "vector.enter", "vector.fill", "vector.norm", "vector.largest")
+LOOPS_RUN = ("vector.enter", "vector.fill", "vector.norm", "vector.largest")
 
 
 class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):

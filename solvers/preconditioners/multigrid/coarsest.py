@@ -170,11 +170,20 @@ def dense_inverse(A: Matrix) -> Dense:
             f"the coarsest level has {n} rows, and a dense inverse at most {LARGEST_DENSE}: add "
             "levels, or choose a solver for it, such as coarsest=wl.solvers.Direct()"
         )
-    host = A.asformat("csr").to_scipy().toarray()
-    inverse = inverted(host)
+    inverse = inverted(_dense_on_host(A.asformat("csr")))
     return Dense._from_arrays(
         A.executor, A.shape, A.executor.from_host(np.ascontiguousarray(inverse.astype(A.dtype)))
     )
+
+
+def _dense_on_host(S: Csr) -> np.ndarray[Any, Any]:
+    """Return a matrix as an array of the host, without SciPy: a first solve would load it here."""
+    n = S.shape[0]
+    data, indices, indptr = S._host_arrays()
+    dense = np.zeros(n * n, S.dtype)
+    row = np.repeat(np.arange(n, dtype=np.int64), np.diff(indptr))
+    np.add.at(dense, row * n + indices, data)
+    return dense.reshape(n, n)
 
 
 def inverted(S: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

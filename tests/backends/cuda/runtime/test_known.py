@@ -139,7 +139,7 @@ class Device(CudaDevice):
         import threading
 
         self.handle, self.warp = nullcontext(), 32
-        self._functions, self._variants, self._modules = {}, {}, {}
+        self._functions, self._variants, self._modules, self._texts = {}, {}, {}, {}
         self._at_hand, self._lock, self._threads = set(), threading.Lock(), CompileThreads(1)
 
     def load(self, code):

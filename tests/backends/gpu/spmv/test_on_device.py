@@ -115,8 +115,14 @@ def drawn_rows(count: int, index: Any, seed: int = 0) -> tuple[np.ndarray, np.nd
     return indptr.astype(index), np.concatenate(rows).astype(index)
 
 
+@pytest.mark.parametrize("sample", [64, 512])
 @pytest.mark.parametrize("count", [1, 2, 200, 256, 257, 3000])
-def test_patterns(gpu: Any, count: int, index: Any) -> None:
+def test_patterns(
+    gpu: Any, count: int, index: Any, sample: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A sample of the rows may have too many patterns, or all rows."""
+    monkeypatch.setattr(on_device, "SAMPLE", sample)
+    monkeypatch.setattr(on_device, "TIMES_SAMPLE", 4)
     indptr, indices = drawn_rows(count, index)
     given = gpu.from_host(indptr), gpu.from_host(indices)
     expected = packed.row_patterns(gpu, *given, 256)
