@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 import wollemi as wl
 from wollemi.core.formats import selection
+from wollemi.solvers.preconditioners import Amg  # its steps are in the programs of all tests
 
 from ..lockstep.build import compiler
 from ..lockstep.executor import LockstepExecutor, native
@@ -114,7 +115,7 @@ def test_waits_and_launches_of_a_set_up_of_multigrid(monkeypatch: pytest.MonkeyP
 
     def call() -> None:
         fresh = wl.Csr._from_arrays(on, A.shape, A.data, A.indices, A.indptr)
-        made.append(wl.preconditioners.Amg(fresh, coarse_rows=40))
+        made.append(Amg(fresh, coarse_rows=40))
 
     launches, waits = counted(call, on, monkeypatch)
     assert len(made[-1].levels) == 2
