@@ -118,7 +118,7 @@ def test_arrays_that_a_set_up_makes_are_told_since_they_do_not_move(on: wl.Execu
             super().__init__(A, executor=executor)
 
         def setup(self, A: Any) -> None:
-            self.inverse = 1 / np.asarray(A.executor.to_host(A.diagonal()))
+            self.inverse = A.executor.from_host(1 / A.executor.to_host(A.diagonal()))
 
         def apply_block(self, x: Any, y: Any, alpha: complex, beta: complex) -> None:
             y[...] = alpha * self.inverse[:, None] * x + (beta * y if beta != 0 else 0)
