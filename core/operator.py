@@ -175,7 +175,8 @@ class LinearOperator(LinOp):
                 raise ShapeMismatch(
                     f"matvec returned shape {tuple(mapped.shape)}, expected ({self.local_rows},)"
                 )
-            self._combine(mapped, y[:, c : c + 1], alpha, beta)
+            column = None if mapped is None else mapped.reshape(-1, 1)
+            self._combine(column, y[:, c : c + 1], alpha, beta)
 
     def _mapped(
         self, name: str, function: Any, x: Array, y: Array, alpha: complex, beta: complex
@@ -204,8 +205,6 @@ class LinearOperator(LinOp):
         """Set ``y = alpha mapped + beta y``; None: ``y`` has the result."""
         if mapped is None:
             return
-        if mapped.ndim != 2:
-            mapped = mapped.reshape(-1, 1)
         block = as_block(self.executor, mapped, self.local_rows, "the result of matvec")
         if is_complex(block.dtype) and not is_complex(self.dtype):
             raise InvalidArgument(

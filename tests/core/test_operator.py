@@ -72,8 +72,9 @@ def test_a_callable_may_map_blocks_at_once():
     assert calls == [(3, 2)]
 
 
-def test_a_callable_may_return_a_column():
-    operator = wl.LinearOperator((2, 3), matvec=lambda x: (D @ x)[:, None])
+@pytest.mark.parametrize("change", [np.atleast_2d, lambda y: y[:, None]])
+def test_a_callable_may_return_a_row_or_a_column(change):
+    operator = wl.LinearOperator((2, 3), matvec=lambda x: change(D @ x))
     assert (operator @ X).tolist() == [21, 430]
 
 
