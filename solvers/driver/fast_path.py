@@ -57,6 +57,7 @@ def may_go_straight(solve: Solve) -> bool:
     solver, work, watchers = solve.solver, solve.work, solve.watchers
     return (
         work.k == 1
+        and solver.A.shape[0] > 0  # an empty system has no launches to record
         and solve.start is None
         and work.scales.A == 1.0
         and not work.residual.is_opaque

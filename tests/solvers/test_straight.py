@@ -106,6 +106,14 @@ def test_the_result_is_that_of_a_solve_that_looks(
     assert len(went) == 3
 
 
+@pytest.mark.parametrize("name", STRAIGHT)
+def test_an_empty_system_does_not_go_straight(name: str, went: list[Any]) -> None:
+    """A device has no launches of zero blocks."""
+    made = getattr(wl.solvers, name)(wl.Csr(np.empty((0, 0)), executor="omp"))
+    assert [made.solve(np.empty(0)).converged for _ in range(2)] == [True, True]
+    assert not went
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("scale", [0.0, 1e-30, 1e-12, 1.0, 1e12, 1e30, "nan"])
 def test_right_hand_sides_of_any_size_have_their_verdict(
