@@ -18,7 +18,7 @@ import sys
 from pathlib import Path
 
 from . import places
-from .finish import repair
+from .finish import repair, unwritten
 from .gallery import write_gallery
 from .menu import write_tabs
 from .packages import packages, write_packages
@@ -138,6 +138,8 @@ def main() -> None:
     command = [sys.executable, "-m", "sphinx", "-E", "-b", "html", "-W", "--keep-going", "-q"]
     command += ["-j", "auto", "-c", str(Path(__file__).parent), "-d", str(WORK / "doctrees")]
     status = subprocess.run([*command, str(PAGES), str(HTML)], check=False, cwd=ROOT).returncode
+    if missing := unwritten(PAGES, HTML):
+        sys.exit(f"site: Sphinx wrote no HTML for {', '.join(missing)}; run make site again")
     if status == 0:
         print(f"site: {repair(HTML)} pages of wollemi {places.version()} in {HTML}")
     sys.exit(status)

@@ -51,3 +51,19 @@ def repair(folder: Path) -> int:
         if (new := repaired(text)) != text:
             file.write_text(new)
     return len(files)
+
+
+def unwritten(pages: Path, folder: Path) -> list[str]:
+    """Return the Markdown pages that have no page of HTML.
+
+    A writer of a parallel Sphinx that is killed leaves its pages out, and Sphinx reports success.
+
+    Parameters
+    ----------
+    pages : Path
+        The folder of the Markdown pages.
+    folder : Path
+        The site.
+    """
+    names = (page.relative_to(pages) for page in sorted(pages.rglob("*.md")))
+    return [str(name) for name in names if not (folder / name).with_suffix(".html").exists()]

@@ -267,6 +267,16 @@ def test_the_repairs_of_html_leave_valid_lists():
     )
 
 
+def test_pages_without_html_are_found(tmp_path):
+    pages, site = tmp_path / "pages", tmp_path / "html"
+    for name in ("index.md", "docs/cuda.md", "docs/hip.md"):
+        (pages / name).parent.mkdir(parents=True, exist_ok=True)
+        (pages / name).touch()
+    (site / "docs").mkdir(parents=True)
+    (site / "docs/cuda.html").touch()
+    assert finish.unwritten(pages, site) == ["docs/hip.md", "index.md"]
+
+
 def test_broken_links_and_wrong_headings_are_found(tmp_path):
     (tmp_path / "a.html").write_text('<h1 id="x">A</h1><a href="b.html#y">b</a><h3>C</h3>')
     (tmp_path / "b.html").write_text('<h1>B</h1><a href="a.html#x">a</a><a href="c.html">c</a>')
