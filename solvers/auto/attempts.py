@@ -111,7 +111,8 @@ FIRST_CHOICE = "first choice"
 SHORTEST = Note("x is the shortest solution", Topic.SHORTEST)
 LEAST = Note("x is the shortest least squares solution", Topic.SHORTEST)
 LONGER_ONE = (
-    "x is one of many solutions and perhaps not the shortest; method='lsmr', M='none' finds that"
+    "x is one of many solutions and perhaps not the shortest; method='lsmr', M='none' finds the "
+    "shortest"
 )
 
 

@@ -24,7 +24,7 @@ from .least_squares import LEAST, MOST, TIGHTER, column_norms, dense_shortest, f
 from .methods import AskedMethod
 
 #: Notes on a solution by dense factors.
-OF_DENSE = "orthogonal factors of a dense matrix did it"
+OF_DENSE = "orthogonal factors of the dense matrix gave the solution"
 DENSE = "x is the shortest of all solutions, by LAPACK in SciPy"
 
 

@@ -55,7 +55,7 @@ class Substitution(Engine):
 
     name = "substitution"
     library = "substitution"
-    licence = "that of wollemi"
+    licence = "BSD-3-Clause"
     orderings = ()
 
     _order: TriangularOrder | None = None

@@ -41,7 +41,7 @@ def about_updates(solver: KrylovSolver, stops: Sequence[Stop], count: int) -> li
         return [
             f"iterations rose from {first[0]} to {count} since the set-up: updates of "
             f"{type(kept).__name__} keep the levels that the first values led to; solver = "
-            "solver.settings.on(A) makes both anew for the present values"
+            "solver.settings.on(A) builds solver and preconditioner again from the current values"
         ]
     if count and all(stop == Stop.CONVERGED for stop in stops):
         solver._first_iterations = count, updates

@@ -160,7 +160,7 @@ def scipy_function(kind: type[KrylovSolver], method: str) -> SolverFunction:
     rtol, atol : float
         A column has converged if its residual norm is at most ``max(rtol * norm(b), atol)``.
     maxiter : int, optional
-        Iterations at most.
+        The largest number of iterations.
     M : LinOp, matrix, callable or str, optional
         The preconditioner.
     callback : callable, optional
@@ -169,7 +169,7 @@ def scipy_function(kind: type[KrylovSolver], method: str) -> SolverFunction:
     Returns
     -------
     x : array, shape (n,) or (n, k)
-        The solution, or the best that was reached; one column becomes a vector.
+        The solution, or the best iterate; a single column is returned as a vector.
     info : int
         0 converged, positive the iterations done without success, negative a breakdown.
 

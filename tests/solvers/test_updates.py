@@ -231,7 +231,7 @@ def test_a_result_says_that_updates_have_made_a_hierarchy_poor(on, M):
         assert later.notes == [
             f"iterations rose from {first.iterations} to {later.iterations} since the set-up: "
             "updates of Amg keep the levels that the first values led to; solver = "
-            "solver.settings.on(A) makes both anew for the present values"
+            "solver.settings.on(A) builds solver and preconditioner again from the current values"
         ]
     anew = solver.settings.on(A).solve(b)
     assert anew.iterations < 2 * first.iterations and anew.notes == []
