@@ -85,6 +85,7 @@ def of(memory: np.ndarray[Any, Any], array: Any) -> np.ndarray[Any, Any]:
 class Device:
     """As much of an executor on CuPy as transfers need: its memory is the host's."""
 
+    links = None
     refuse_host = staticmethod(lambda reason: None)
     _guarded = staticmethod(lambda work, nbytes, function, *operands: function(*operands))
 
