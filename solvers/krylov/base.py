@@ -506,7 +506,7 @@ class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
                 break
             if work.outdated or work.rebuilds != self._rebuilds_of_operators():
                 continue
-            if work.resets != resets_of(self.executor):
+            if self.executor.links is not None and work.resets != resets_of(self.executor):
                 continue
             if work.follows(self.M) and work.scales == self._scales_in(dtype):
                 return work
