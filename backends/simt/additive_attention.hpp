@@ -1,16 +1,16 @@
-// Attention with additive scores, leaky(own + other), in one pass over the weighted rows, for all
-// heads at once. See wollemi.core.operations.attention.
+// Attention with additive scores, leaky(own + other): one pass over the weighted rows computes all
+// heads. See wollemi.core.operations.attention.
 //
-// A wave has a row, or a piece of a long one; L of its lanes go through entries side by side. A
-// lane has some columns, all of one head in each of its vectors, and computes the weight of an
-// entry for that head itself: lanes of one head compute the same, which takes less than handing it
-// around.
+// A wave processes a row, or a piece of a long row. Its groups of L lanes process different entries
+// in parallel. Each lane holds some columns; all columns of one vector belong to one head. A lane
+// computes the weight of an entry for its heads itself. Lanes of the same head repeat this
+// computation, because a shuffle costs more.
 #pragma once
 #include "simt/spmm_max.hpp"
 
 namespace wl {
 
-// Entries that a group of lanes has under way for each lane.
+// Entries that each lane of a group loads before it uses the first of them.
 constexpr int ATTENDED_AHEAD = 4;
 
 template <class S>
@@ -35,8 +35,8 @@ WL_DEVICE void for_attended(const item& it, I begin, I end, Body& body) {
   }
 }
 
-// Calls body(block, tile, row, begin, end, line) for all rows and pieces of rows; `line` is that of
-// a piece, or -1.
+// Calls body(block, tile, row, begin, end, line) for all rows and pieces of rows. `line` is the
+// line of `partial` for a piece, or -1 for a whole row.
 template <class I, class Body>
 WL_DEVICE void for_pieces(const item& it, i64 items, i64 batch, i64 tiles,
                           const listed_rows<I>& rows, const Body& body) {
@@ -51,12 +51,12 @@ WL_DEVICE void for_pieces(const item& it, i64 items, i64 batch, i64 tiles,
   }
 }
 
-// The columns of a lane and their heads, of `p` columns each, a multiple of E.
+// The columns of a lane and their heads. A head has `p` columns, a multiple of E.
 template <class lanes, int V>
 struct heads_of_lane {
   lanes mine;
   int head[V];
-  bool first[V]; // whether a vector begins its head
+  bool first[V]; // whether a vector holds the first columns of its head
   WL_DEVICE heads_of_lane(int rank, i64 tile, i64 k, i64 p) : mine(rank, tile, k) {
 #pragma unroll
     for (int v = 0; v < V; ++v) {
@@ -284,9 +284,9 @@ WL_DEVICE void additive_attention_join(const item& it, i64 cuts, i64 k, i64 p, i
   }
 }
 
-// Contributions of <G, E> to the columns of the pattern, which are the rows of its transpose:
-// of_D_j = sum_i p_ij G_i, and with the slope d of each score steep_j = sum_i p_ij d_ij G_i and
-// of_means_j = sum_i p_ij d_ij mean_i. A line of `partial` holds the three side by side.
+// Contributions of <G, E> to the columns of the pattern, which are the rows of its transpose. With
+// the slope d of each score: of_D_j = sum_i p_ij G_i, steep_j = sum_i p_ij d_ij G_i, and of_means_j
+// = sum_i p_ij d_ij mean_i. A line of `partial` holds the three results one after the other.
 template <int L, int V, int E, int WHOLE, class T, class I>
 struct attending_columns {
   using lanes = columns_of_lane<L, V, E, WHOLE>;
@@ -413,7 +413,7 @@ WL_DEVICE void additive_columns_join(const item& it, i64 cuts, i64 k, i64 p, i64
   }
 }
 
-// of_source_jc = <D_j, steep_j> of head c - of_source_jc, which is of_means before.
+// of_source_jc = <D_j, steep_j> of head c - of_source_jc. On entry of_source holds of_means.
 template <class T>
 WL_DEVICE void additive_join(const item& it, i64 n, i64 heads, i64 p, i64 batch, const T* D,
                              i64 D_ld, i64 D_step, const T* steep, i64 steep_ld, i64 steep_step,

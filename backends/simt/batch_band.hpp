@@ -1,11 +1,12 @@
-// Direct solves of the systems of a batch: a block factorizes a dense matrix or a band in memory.
+// Direct solves of the systems of a batch: a block factorizes a dense matrix or a band matrix in
+// its shared memory or in global memory.
 #pragma once
 #include "simt/batch_judge.hpp"
 #include "simt/launch_memory.hpp"
 
 namespace wl {
 
-// The work-items of a block, which share the steps of a factorization.
+// The work-items of a block share the steps of a factorization.
 struct block_team {
   item it;
 
@@ -13,7 +14,7 @@ struct block_team {
   WL_DEVICE int size() const { return WL_BLOCK; }
   WL_DEVICE void barrier() const { it.barrier(); }
 
-  // Each wave looks at all rows, so that waves need not meet.
+  // Each wave searches all rows, so that the waves need no barrier.
   template <class T>
   WL_DEVICE i64 pivot_row(const lu_shape& s, const T* a, i64 k) const {
     using R = real_t<T>;
@@ -31,7 +32,7 @@ struct block_team {
       if (other > size || (other == size && row < best))
         best = row, size = other;
     }
-    return shuffle(best, 0); // lanes with NaN disagree
+    return shuffle(best, 0); // lanes may hold different results where values are NaN
   }
 
   template <class T>
@@ -54,7 +55,7 @@ struct block_team {
   }
 };
 
-// Factors in memory of the block.
+// Factors in the memory of a block.
 template <class T>
 struct factors_of_block {
   lu_shape s;
@@ -93,9 +94,9 @@ struct factors_of_block {
   }
 };
 
-// A block has CELLS elements of its own memory, or memory that the launch gives it where OWN is 1,
-// or else a part of the arena: `size` elements of the matrix, 4 vectors, and the pivots. `repeated`
-// is whether two entries share one element.
+// The matrix (`size` elements), 4 vectors and the pivots are in an array of CELLS elements of
+// shared memory, in the shared memory that the launch allocates where OWN is 1, or else in a part
+// of the arena. `repeated`: two entries of the matrix may share one element.
 template <int CELLS, int OWN, int B, int L, class T, class I>
 WL_DEVICE void
 batch_band(const item& it, i64 first, i64 n, i64 lower, i64 upper, i64 stride, i64 offset, i64 size,

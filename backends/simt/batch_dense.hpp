@@ -1,23 +1,24 @@
-// Direct solves of small, nearly dense systems: work-item i of a block has row i in its registers.
+// Direct solves of small, nearly dense systems: work-item i of a block holds row i in registers.
 //
-// A step chooses a pivot, and its owner writes the row to memory of the block, from which all other
-// rows subtract a multiple. Rows are not exchanged; a work-item knows in which step its row was the
-// pivot. A step moves the elements of a row one register down, so that the column of the pivot is
-// always the first: the text of a step serves several steps, and the instruction cache holds it.
+// A step chooses a pivot row. The work-item that holds this row writes it to shared memory, and all
+// other work-items subtract a multiple of it from their rows. Rows are not exchanged; a work-item
+// stores the step in which its row was the pivot. A step also moves the elements of a row down by
+// one register, so that the pivot column is always the first. Several steps therefore share one
+// piece of code, and the code fits into the instruction cache.
 #pragma once
 #include "simt/batch_judge.hpp"
 #include "simt/bits.hpp"
 
 namespace wl {
 
-// A number that orders absolute values, to 20 bits in double precision; 0 is none of them. NaN is
-// the largest.
+// An integer that orders absolute values; the order is exact to 20 bits in double precision. The
+// key of a number is never 0. NaN has the largest key.
 WL_DEVICE u32 pivot_key(float v) { return (__builtin_bit_cast(u32, v) & 0x7fffffffu) + 1u; }
 WL_DEVICE u32 pivot_key(double v) {
   return (u32(__builtin_bit_cast(u64, v) >> 32) & 0x7fffffffu) + 1u;
 }
 
-// The largest number of a wave, in all lanes.
+// The largest number of a wave, returned to all lanes.
 WL_DEVICE u32 largest_of_wave(const item& it, u32 key) {
 #if defined(WL_CUDA) && __CUDA_ARCH__ >= 800
   (void)it;
@@ -31,7 +32,7 @@ WL_DEVICE u32 largest_of_wave(const item& it, u32 key) {
 #endif
 }
 
-// The work-item with the largest key, of the keys and work-items that all waves stored.
+// The work-item with the largest key, from the keys and work-items that all waves stored.
 template <int waves>
 WL_DEVICE int best_of_waves(const u32* keys) {
   int wave = 0;
@@ -41,11 +42,12 @@ WL_DEVICE int best_of_waves(const u32* keys) {
   return int(keys[2 * wave + 1]);
 }
 
-// The factors of a matrix: multipliers and U in the tile, a row where the row of the matrix was.
+// The factors of a matrix: multipliers and U in the tile. Row i of the tile holds row i of the
+// matrix.
 template <int N, class T>
 struct factors_in_tile {
   static constexpr int waves = WL_BLOCK / WL_WARP, together = 8;
-  // Steps that share their text write a few elements beyond a row.
+  // Steps that share their code write up to `together` - 1 elements beyond a row.
   static constexpr int stride = (N + together - 1) | 1;
   static constexpr int each = (N + WL_WARP - 1) / WL_WARP; // rows of a lane in a solve
 
@@ -68,7 +70,7 @@ struct factors_in_tile {
     return fits;
   }
 
-  // The steps of the rows with W elements left, and all later ones.
+  // The steps in which a row has W elements left, and all later steps.
   template <int W>
   WL_DEVICE bool eliminate(const item& it, T (&a)[N], bool& waits, u32* keys) const {
     using R = real_t<T>;
@@ -114,7 +116,7 @@ struct factors_in_tile {
     return true;
   }
 
-  // d = the solution for r, by the first wave.
+  // d = the solution for the right-hand side r, computed by the first wave.
   WL_DEVICE void apply(const item& it, const T* r, T* d, T*) const {
     if (wave_of(it) == 0) {
       T v[each];
@@ -147,7 +149,7 @@ struct factors_in_tile {
     it.barrier();
   }
 
-  // The element of a row, from the lane that has it.
+  // The element of a row, read from the lane that holds it.
   WL_DEVICE static T of_row(const T (&v)[each], int row) {
     T chosen = v[0];
 #pragma unroll
@@ -157,7 +159,7 @@ struct factors_in_tile {
   }
 };
 
-// `repeated` is whether two entries share one element.
+// `repeated`: two entries of the matrix may share one element.
 template <int N, int L, class T, class I>
 WL_DEVICE void batch_dense(const item& it, i64 first, const i64* places, i64 repeated,
                            const i64* starts, i64 width, i64 entries, const I* indptr,

@@ -1,10 +1,10 @@
-// Direct solves of small, nearly dense systems without kept factors: a work-item of a block has one
-// or two rows of the matrix and of the right-hand side in its registers. With two, an element of
-// the row of a pivot that it loads serves both, and the work-items of one wave have all rows.
+// Direct solves of small, nearly dense systems without stored factors: a work-item holds one or two
+// rows of the matrix and of the right-hand side in registers. With two rows, an element of the
+// pivot row is loaded once for both rows, and the work-items of one wave hold all rows.
 //
-// The steps are the same as in batch_dense.hpp; the right-hand side is eliminated with the matrix.
-// A solution counts only if its residual is as small as that of a stable method; all other systems
-// stay undecided, and take factors with refinement.
+// The steps are the steps of batch_dense.hpp; the right-hand side is eliminated together with the
+// matrix. A solution is accepted only if its residual is as small as that of a stable method. All
+// other systems stay undecided; they are solved by a factorization with refinement.
 #pragma once
 #include "simt/batch_dense.hpp"
 #include "simt/packs.hpp"
@@ -15,9 +15,9 @@ namespace wl {
 // Elements that a work-item loads before it stores the first of them.
 constexpr int LOADED_TOGETHER = 40;
 
-// The rows of a matrix in memory of a block, N x stride. Rows begin at multiples of 16 bytes, and
-// 8 lanes that load 16 bytes each of their rows meet all banks once. A work-item has row `thread`
-// and, where P is 2, row `thread + WL_BLOCK`.
+// The rows of a matrix in shared memory, N x stride. Rows begin at multiples of 16 bytes. If 8
+// lanes load 16 bytes each from their rows, they access each bank once. A work-item holds row
+// `thread` and, where P is 2, row `thread + WL_BLOCK`.
 template <int N, int P, class T>
 struct eliminated_rows {
   static constexpr int each = sizeof(T) < 16 ? 16 / int(sizeof(T)) : 1; // elements of a pack
@@ -65,8 +65,8 @@ struct eliminated_rows {
     return fits;
   }
 
-  // The steps of the rows with W elements left, and all later ones. The row of a pivot is stored
-  // from its diagonal on.
+  // The steps in which a row has W elements left, and all later steps. The pivot row is stored from
+  // its diagonal element on.
   template <int W, int A>
   WL_DEVICE bool steps(const item& it, T (&a)[P][A], T (&f)[P], bool (&waits)[P], u32* keys) const {
     using R = real_t<T>;
@@ -135,7 +135,7 @@ struct eliminated_rows {
         f[m] = waits[m] ? f[m] - factor[m] * side[p] : f[m];
         any = any || waits[m];
       }
-      if (any) { // rows of earlier pivots hold anything
+      if (any) { // rows of earlier pivots hold values without a meaning
 #pragma unroll
         for (int j = 0; j < W; j += each) {
           const packed of_pivot = *reinterpret_cast<const packed*>(row + j);
@@ -153,7 +153,8 @@ struct eliminated_rows {
     return true;
   }
 
-  // x = the solution, by the first wave: a lane has the sums of steps lane, lane + WL_WARP, ...
+  // x = the solution, computed by the first wave. A lane holds the sums of steps lane, lane +
+  // WL_WARP, ...
   WL_DEVICE void substitute(const item& it, T* x) const {
     if (wave_of(it) == 0) {
       T v[of_lane], inverse[of_lane], solution[of_lane];
@@ -186,7 +187,7 @@ struct eliminated_rows {
     it.barrier();
   }
 
-  // Adds the squares of the residual of a row, and of its terms.
+  // Adds the square of the residual of a row, and the squares of its terms.
   WL_DEVICE void add_residual(int of_row, const T* x, T f, double& residual, double& terms) const {
     using D = doubled<T>;
     if (of_row >= N)
@@ -248,8 +249,8 @@ WL_DEVICE void judge_rows(const item& it, const eliminated_rows<N, P, T>& own, i
   }
 }
 
-// Block k has system k, of matrix[k] or, where `matrix` is missing, of matrix k. No entry is there
-// twice.
+// Block k solves system k with matrix[k] or, if `matrix` is null, with matrix k. No matrix has two
+// entries in one element.
 template <int N, int P, class T>
 WL_DEVICE void batch_elimination(const item& it, i64 count, i64 n, const i32* places,
                                  const i64* matrix, i64 entries, const T* values, const T* b, T* x,

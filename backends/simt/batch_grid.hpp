@@ -1,11 +1,12 @@
-// Direct solves of dense systems that are too large for a row in each work-item: the elements of
-// the inverse are in the registers of a block.
+// Direct solves of dense systems that are too large for a work-item to hold a row: the registers of
+// a block hold the elements of the inverse, distributed over rows and columns.
 //
-// A wave has rows wave, wave + waves, ..., a lane of it columns lane, lane + WL_WARP, ... . A step
-// of Gauss and Jordan takes one column: each wave proposes the largest element of its rows that
-// were no pivots, the wave of the pivot stores its row, and all work-items subtract multiples of
-// it. Rows that were pivots are eliminated too, so that the inverse is where the matrix was. Rows
-// are not exchanged. The solutions are refined and judged as those of factors.
+// A wave holds rows wave, wave + waves, ...; a lane of it holds columns lane, lane + WL_WARP, ... A
+// step of the Gauss-Jordan method eliminates one column. Each wave proposes its largest element
+// among rows that were no pivots yet, the wave that holds the pivot row stores this row, and all
+// work-items subtract multiples of it. Earlier pivot rows are eliminated too, so that the inverse
+// overwrites the matrix. Rows are not exchanged. The solutions are refined and judged as the
+// solutions of factors are.
 #pragma once
 #include "simt/batch_dense.hpp"
 #include "simt/batch_tile_inverse.hpp"
@@ -14,26 +15,27 @@
 
 namespace wl {
 
-// The rows of a matrix at most, one less than a power of 2.
+// The largest number of rows of a matrix, one less than a power of 2.
 constexpr int MOST_ROWS = 255;
-// Rows of a wave at most: the low bits of a key of their pivots have the number.
+// The largest number of rows of a wave: the low bits of a pivot key hold the number of the row.
 constexpr int MOST_ROWS_OF_WAVE = (1 << 5) - 1;
 
-// The inverse of a matrix of N rows, and the memory of the block for its steps.
+// The inverse of a matrix of N rows, and the shared memory for its steps.
 template <int N, class T>
 struct inverse_of_block {
   static constexpr int waves = WL_BLOCK / WL_WARP;
   static constexpr int down = (N + waves - 1) / waves, across = (N + WL_WARP - 1) / WL_WARP;
-  // Elements of memory: the column and the row of a pivot, all pivots, and the inverse of one.
+  // Elements of shared memory: the pivot column, the pivot row, all pivots, and the reciprocal of
+  // one pivot.
   static constexpr int of_column = down * waves, of_row = across * WL_WARP;
   static constexpr int elements = of_column + of_row + N + 1;
-  static constexpr int words = waves; // numbers of memory
+  static constexpr int words = waves; // 32-bit integers of shared memory
 
   T* column;
   T* row;
   T* pivot;
   T* reciprocal;
-  u32* keys;  // of each wave
+  u32* keys;  // one key of each wave
   i32* owner; // the row that is the pivot of a step
   i32* steps; // the step of which a row is the pivot
   T a[down][across];
@@ -60,8 +62,8 @@ struct inverse_of_block {
     return fits;
   }
 
-  // The steps of the columns that are element J of the lanes, and all later ones. Bit i of `open`
-  // says whether row i of the wave may be a pivot.
+  // The steps of the columns that are element J of the lanes, and of all later columns. Bit i of
+  // `open` says whether row i of the wave may still be a pivot.
   template <int J>
   WL_DEVICE bool take_columns(const item& it, u32& open) {
     using R = real_t<T>;
@@ -69,7 +71,7 @@ struct inverse_of_block {
     const int lane = lane_of(it), wave = wave_of(it);
 #pragma unroll 1
     for (int from = 0; from < count; ++from) {
-      wave_barrier(); // the column was read by all lanes
+      wave_barrier(); // all lanes have read the previous column
       store_column<J>(it, open, lane == from);
       it.barrier();
       const u32 most = largest_of_wave(it, lane < waves ? keys[lane] : 0u);
@@ -82,7 +84,7 @@ struct inverse_of_block {
           *reciprocal = T(1) / column[p];
           owner[begin + from] = p;
           steps[p] = begin + from;
-          column[p] = T(-1); // so row p becomes the row of the pivot, scaled
+          column[p] = T(-1); // the subtraction then leaves the scaled pivot row in row p
         }
       }
       it.barrier();
@@ -96,8 +98,8 @@ struct inverse_of_block {
     return true;
   }
 
-  // The owner of a column stores its elements, clears them, and proposes a pivot for its wave: the
-  // largest absolute value, to 12 bits in double precision, with the row.
+  // The lane that owns a column stores its elements, clears them, and proposes a pivot for its
+  // wave. The key holds the absolute value, to 12 bits in double precision, and the row.
   template <int J>
   WL_DEVICE void store_column(const item& it, u32 open, bool owns) {
     u32 key = 0u;
@@ -130,10 +132,12 @@ struct inverse_of_block {
     return size_bits(pivot_size(v));
   }
 
-  // The wave of row p stores it, and clears it; 1 is in the column of the pivot.
+  // The wave that holds row p stores the row and clears it; the element of the pivot column is set
+  // to 1.
   template <int J>
   WL_DEVICE void store_row(const item& it, int p, bool owns) {
-    // A bit, since the compiler would take the element from an address where i is compared.
+    // A bit mask: if i were compared with a row number, the compiler would address the array, which
+    // would then be in local memory.
     const u32 chosen = 1u << p / waves;
 #pragma unroll
     for (int i = 0; i < down; ++i)
@@ -184,7 +188,8 @@ struct inverse_of_block {
   }
 };
 
-// The inverse of a kernel: in tiles, of which PARTS of a row are in different waves, or not if 0.
+// The inverse that a kernel uses. PARTS > 0 selects the tiles of batch_tile_inverse.hpp and is the
+// number of waves that share a row of tiles; PARTS = 0 selects inverse_of_block.
 template <int N, int PARTS, class T>
 struct chosen_inverse {
   using type = tiled_inverse<N, PARTS>;
@@ -197,8 +202,8 @@ struct chosen_inverse<N, 0, T> {
                 "a wave has a bit of each of its rows, and the keys of all waves");
 };
 
-// `repeated` is whether two entries share one element. Where OWN is 1 the launch gives a block its
-// memory: the matrix, four vectors, and the elements of the steps. For PARTS see
+// `repeated`: two entries of the matrix may share one element. Where OWN is 1 the launch allocates
+// shared memory for a block: the matrix, four vectors, and the arrays of the steps. For PARTS see
 // chosen_inverse.
 template <int N, int OWN, int PARTS, int B, int L, class T, class I>
 WL_DEVICE void batch_grid(const item& it, i64 first, const i64* places, i64 repeated,
@@ -209,7 +214,8 @@ WL_DEVICE void batch_grid(const item& it, i64 first, const i64* places, i64 repe
                           double* norms, double* thresholds, i32* undecided, i64 determines,
                           u8* states, T* signs, double* logarithms) {
   using inverse = typename chosen_inverse<N, PARTS, T>::type;
-  constexpr int before = N * N + 4 * N + N % 2; // elements; pairs of them follow
+  // elements before the arrays of the steps, which hold pairs of elements
+  constexpr int before = N * N + 4 * N + N % 2;
   struct alignas(16) pair {
     u8 bytes[16];
   };

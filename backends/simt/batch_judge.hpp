@@ -1,5 +1,5 @@
-// Solutions of a system by its factors, refined and judged: a block has the factors of one matrix
-// and solves the systems of this matrix one after the other. SolveBatch in
+// Solutions of systems by factors, with refinement and a verdict. A block holds the factors of one
+// matrix and solves all systems of this matrix, one after the other. SolveBatch in
 // backends/omp/batch_direct.cpp decides in the same way.
 #pragma once
 #include "unified/band_lu.hpp"
@@ -8,7 +8,7 @@
 
 namespace wl {
 
-// Sums of residuals are of double precision.
+// Sums of squares of residuals are in double precision.
 template <class T>
 struct doubled {
   using type = double;
@@ -22,8 +22,8 @@ struct doubled<complex<R>> {
   static WL_DEVICE complex<R> down(complex<double> v) { return {R(v.re), R(v.im)}; }
 };
 
-// A smaller square is taken for this one: so a norm that is 0 says that all elements are 0. Norms
-// so small are below all limits of a verdict.
+// The least square that is added to a norm; smaller squares are replaced by it. So a norm is 0 only
+// if all elements are 0. Norms of this size are below all limits of a verdict.
 constexpr double LEAST_SQUARE = 1e-300;
 
 // The square of an element of a norm.
@@ -33,10 +33,11 @@ WL_DEVICE double square_of_norm(V v) {
   return found < LEAST_SQUARE && !(v == V(0)) ? LEAST_SQUARE : found;
 }
 
-// Units of rounding, of the norm of |A| |x| + |b|, that the residual of a stable method has.
+// The largest residual of a stable method, in units of rounding times the norm of |A| |x| + |b|.
 constexpr double STABLE = 16;
 
-// The arrays of verdicts; see core/batch/verdicts.py. `undecided` counts the systems without one.
+// The arrays of verdicts; see core/batch/verdicts.py. `undecided` counts the systems without a
+// verdict.
 struct verdicts_of_systems {
   u8* codes;
   i64* iterations;
@@ -59,8 +60,8 @@ struct verdicts_of_systems {
 };
 
 // The systems of a batch and their verdicts; see FactoredSystems in core/batch/factors.py. The
-// systems of matrix m are starts[m] to starts[m + 1], or `width` adjacent ones where there are no
-// starts. Tolerances are `apart` elements apart, 0 or 1.
+// systems of matrix m are starts[m] to starts[m + 1], or `width` adjacent systems if `starts` is
+// null. `apart` is the distance of the tolerances of two systems: 0 (one tolerance for all) or 1.
 template <class T, class I>
 struct factored_systems {
   i64 n, entries;
@@ -79,13 +80,13 @@ struct factored_systems {
   WL_DEVICE i64 first_of(i64 m) const { return starts ? starts[m] : m * width; }
 };
 
-// Memory of a block for vectors of n elements.
+// Shared memory for vectors of n elements.
 template <class T>
 struct judged_vectors {
   T *x, *better, *r, *found;
 };
 
-// The states of factors; wollemi.core.batch.factors has the same.
+// The states of factors; wollemi.core.batch.factors has the same codes.
 enum factors_state : u8 { FACTORS_MADE = 1, FACTORS_SINGULAR = 2 };
 
 template <class T>
@@ -96,7 +97,8 @@ WL_DEVICE double norm_over_block(const item& it, i64 n, const T* v) {
   return square_root(sum_of_block(it, sum));
 }
 
-// r = b - A x, and its norm; L lanes share a row. Contains barriers before r is read by others.
+// r = b - A x, and its norm; L lanes share a row. There is a barrier before other work-items read
+// r.
 template <int L, class T, class I>
 WL_DEVICE double residual_over_block(const item& it, const factored_systems<T, I>& s, const T* a,
                                      const T* b, const T* x, T* r) {
@@ -119,8 +121,8 @@ WL_DEVICE double residual_over_block(const item& it, const factored_systems<T, I
   return square_root(sum_of_block(it, squares));
 }
 
-// Solves system k, or leaves it undecided: it takes a closer look then. `own.apply(it, r, d,
-// scratch)` makes d the solution of the factors for r, and ends with a barrier.
+// Solves system k, or leaves it undecided for a slower method. `own.apply(it, r, d, scratch)` makes
+// d the solution of the factors for r, and ends with a barrier.
 template <int L, class T, class I, class Own>
 WL_DEVICE void solve_and_judge(const item& it, const factored_systems<T, I>& s, i64 m, i64 k,
                                const Own& own, judged_vectors<T> v) {
@@ -138,13 +140,14 @@ WL_DEVICE void solve_and_judge(const item& it, const factored_systems<T, I>& s, 
     v.x[i] = s.started ? solution[i] : T(0);
   it.barrier();
   R before = R(residual_over_block<L>(it, s, a, b, v.x, v.r));
-  if (!(before <= first / epsilon<T>)) { // no digit of b is left
+  // the initial guess is so large that rounding loses all digits of b
+  if (!(before <= first / epsilon<T>)) {
     for (i64 i = it.thread(); i < s.n; i += WL_BLOCK)
       v.x[i] = T(0);
     it.barrier();
     before = R(residual_over_block<L>(it, s, a, b, v.x, v.r));
   }
-  const R enough = epsilon<T> * first; // a smaller residual is a rounding error of b
+  const R enough = epsilon<T> * first; // a smaller residual is within the rounding error of b
   i64 applied = 0;
   bool falls = true;
   while (falls && applied <= s.refine) {
@@ -178,7 +181,7 @@ WL_DEVICE void solve_and_judge(const item& it, const factored_systems<T, I>& s, 
     s.verdicts.solved(k, applied, double(before), double(threshold));
 }
 
-// Solves all systems of matrix m, or leaves them undecided where there are no factors.
+// Solves all systems of matrix m, or leaves them undecided if there are no factors.
 template <int L, class T, class I, class Own>
 WL_DEVICE void solve_systems_of(const item& it, const factored_systems<T, I>& s, i64 m,
                                 bool has_factors, const Own& own, judged_vectors<T> v) {
@@ -191,8 +194,8 @@ WL_DEVICE void solve_systems_of(const item& it, const factored_systems<T, I>& s,
   }
 }
 
-// The sign and the logarithm of a determinant, from the diagonal of U; `exchanges` is odd where the
-// rows were.
+// The sign and the logarithm of a determinant, from the diagonal of U. `exchanges` is odd if the
+// permutation of the rows is odd.
 template <class T>
 struct determinants {
   i64 asked;
@@ -209,7 +212,7 @@ WL_DEVICE T unit_of(T v, double size) {
     return {real_t<T>(double(v.re) / size), real_t<T>(double(v.im) / size)};
 }
 
-// Writes them, in one work-item; pivot(i) is element i of the diagonal.
+// Writes the sign and the logarithm from one work-item; pivot(i) is element i of the diagonal.
 template <class T, class Pivot>
 WL_DEVICE void write_determinant(const determinants<T>& d, i64 m, i64 n, bool has_factors,
                                  i64 exchanges, const Pivot& pivot) {
@@ -227,8 +230,9 @@ WL_DEVICE void write_determinant(const determinants<T>& d, i64 m, i64 n, bool ha
   d.logarithms[m] = has_factors ? logarithm_of : logarithm(0.0);
 }
 
-// Writes the determinant of matrix m, if it is asked for, and solves its systems, where rows were
-// not exchanged: `steps` has the step of which each row was the pivot. `v` has four vectors.
+// Writes the determinant of matrix m, if it is requested, and solves the systems of this matrix,
+// where rows were not exchanged: `steps` holds the step in which each row was the pivot. `v` holds
+// four vectors.
 template <int L, class T, class I, class Own, class Pivot>
 WL_DEVICE void finish_matrix(const item& it, const factored_systems<T, I>& s,
                              const determinants<T>& d, i64 m, bool has_factors, const i32* steps,

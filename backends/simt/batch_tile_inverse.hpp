@@ -1,30 +1,30 @@
-// The inverse of a dense matrix in double precision, in tiles of 8 x 8 elements in the registers of
-// a block.
+// The inverse of a dense matrix in double precision, in tiles of 8 x 8 elements that the registers
+// of a block hold.
 //
-// A wave has two adjacent rows of tiles. The matrix is inverted where it is, four columns at a
-// time, by Gauss and Jordan with pivots, as batch_tiles.hpp does for one wave: the first wave turns
-// a panel of four columns into the multiples of the rows of their pivots, and all waves add these
-// to their tiles by products of 8 x 4 and 4 x 8 tiles. Three barriers are for four columns, where
-// batch_grid.hpp has eight.
+// A wave holds two adjacent rows of tiles. The Gauss-Jordan method with pivots inverts the matrix
+// in place, four columns at a time, as batch_tiles.hpp does with one wave. The first wave turns a
+// panel of four columns into the multipliers of the pivot rows. All waves then add the multiples of
+// the pivot rows to their tiles, as products of 8 x 4 and 4 x 8 tiles. Four columns take three
+// barriers; batch_grid.hpp takes eight.
 #pragma once
 #include "simt/batch_tiles.hpp"
 
 namespace wl {
 
-// PARTS of a row of tiles are in different waves.
+// PARTS waves share a row of tiles.
 template <int N, int PARTS>
 struct tiled_inverse {
   using panels = panel_of_pivots<N>;
   static constexpr int edge = panels::edge, depth = panels::depth;
   static constexpr int tiles = (N + edge - 1) / edge, groups = WL_BLOCK / WL_WARP / PARTS;
-  // Tiles of a wave.
+  // Rows and columns of tiles of a wave.
   static constexpr int down = (tiles + groups - 1) / groups, across = (tiles + PARTS - 1) / PARTS;
   static constexpr int rows = groups * down * edge;
   static constexpr int of_panel = rows * depth;
-  static constexpr int of_pivot = PARTS * across * edge + depth; // elements of the row of a pivot
-  // Numbers in memory: the rows of the pivots of a panel, or that there are none.
+  static constexpr int of_pivot = PARTS * across * edge + depth; // elements of a stored pivot row
+  // Integers in shared memory: the pivot rows of a panel, or a mark that there are none.
   static constexpr int words = depth;
-  // Elements of memory: two panels, the rows of the pivots of one, and all pivots.
+  // Elements of shared memory: two panels, the pivot rows of one panel, and all pivots.
   static constexpr int elements = 2 * of_panel + depth * of_pivot + N;
   using two = pack<double, 2>;
 
@@ -36,12 +36,13 @@ struct tiled_inverse {
   i32* steps; // the step of which a row is the pivot
   double c[down][across][2];
 
-  // The memory is at a multiple of 16 bytes.
+  // `memory` is aligned to 16 bytes.
   WL_DEVICE tiled_inverse(double* memory, u32* of_panels, i32* of_steps)
       : panel(memory), pivots(panel + 2 * of_panel), pivot(pivots + depth * of_pivot),
         chosen(of_panels), owner(of_steps), steps(of_steps + N) {}
 
-  // The row of the matrix in row i of a wave's tiles, and the first of two columns in column j.
+  // The row of the matrix that a lane holds in row i of its wave's tiles, and the first of the two
+  // columns that it holds in column j.
   WL_DEVICE static int row_of(const item& it, int i) {
     return (wave_of(it) / PARTS * down + i) * edge + lane_of(it) / 4;
   }
@@ -136,7 +137,8 @@ struct tiled_inverse {
 private:
   static constexpr u32 NO_PIVOT = 0x7fffffffu;
 
-  // Stores the panel of columns 4 q to 4 q + 3 and clears it; its tile is one of FIRST to END - 1.
+  // Stores the panel of columns 4 q to 4 q + 3 and clears it. Its column of tiles is one of FIRST
+  // to END - 1.
   template <int FIRST, int END>
   WL_DEVICE void store_panel(const item& it, int q, double* of_step) {
     if constexpr (END - FIRST > 1) {
@@ -155,7 +157,8 @@ private:
     }
   }
 
-  // The lanes that have the row of a pivot store it, and clear it; 1 is in the column of the pivot.
+  // The lanes that hold a pivot row store it and clear it; the element of the pivot column is set
+  // to 1.
   WL_DEVICE void store_rows(const item& it, int q, const int (&p)[depth]) {
     const int lane = lane_of(it);
 #pragma unroll
@@ -179,7 +182,7 @@ private:
     }
   }
 
-  // Adds the multiples of the rows of pivots to all rows.
+  // Adds the multiples of the pivot rows to all rows.
   WL_DEVICE void add(const item& it, const double* of_step) {
     const int lane = lane_of(it);
     double a[down];

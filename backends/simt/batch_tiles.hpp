@@ -1,22 +1,23 @@
-// Direct solves of small, nearly dense systems without kept factors, by products of tiles: a wave
-// has a whole system in its registers, cut into tiles of 8 x 8 elements.
+// Direct solves of small, nearly dense systems without stored factors, by products of tiles: the
+// registers of a wave hold a whole system, cut into tiles of 8 x 8 elements.
 //
-// The matrix is inverted in four columns at a time, a panel, by Gauss and Jordan with pivots: rows
-// that were pivots are eliminated too, so that the right-hand side, which is one more column, ends
-// as the solution. Row i takes the multiples of the four rows of pivots that are the columns of
-// the panel: all tiles are updated by products of 8 x 4 and 4 x 8 tiles. An element in memory of
-// the block serves eight multiplications; in batch_elimination.hpp it serves two, and the loads of
-// rows of pivots take most of the time.
+// The Gauss-Jordan method with pivots inverts the matrix in panels of four columns. Earlier pivot
+// rows are eliminated too, so that the right-hand side, stored as one more column, becomes the
+// solution. The panel holds the multipliers: row i gets four multiples, one of each of the four
+// pivot rows. So products of 8 x 4 and 4 x 8 tiles update all tiles. An element in shared memory is
+// used for eight multiplications. In batch_elimination.hpp it is used for two, and the loads of
+// pivot rows take most of the time.
 //
-// The rows of the matrix stay in memory of the block, and the residual is taken from them. A
-// solution counts only if its residual is as small as that of a stable method, as there.
+// The matrix stays in shared memory, and the residual is computed with it. As in
+// batch_elimination.hpp, a solution is accepted only if its residual is as small as that of a
+// stable method.
 #pragma once
 #include "simt/batch_elimination.hpp"
 
 namespace wl {
 
-// c += a b, of 8 x 4 and 4 x 8 elements. Lane l has a(l / 4, l % 4), b(l % 4, l / 4), and the
-// elements of row l / 4 in columns 2 (l % 4) and 2 (l % 4) + 1 of c.
+// c += a b, of 8 x 4 and 4 x 8 elements. Lane l holds a(l / 4, l % 4), b(l % 4, l / 4), and the
+// elements of row l / 4 of c in columns 2 (l % 4) and 2 (l % 4) + 1.
 WL_DEVICE void multiply_tiles(const item& it, double (&c)[2], double a, double b) {
 #if defined(WL_CUDA) && __CUDA_ARCH__ >= 800
   (void)it;
@@ -34,7 +35,7 @@ WL_DEVICE void multiply_tiles(const item& it, double (&c)[2], double a, double b
 #endif
 }
 
-// The same for two tiles, one below the other.
+// The same product for two tiles of c, one below the other.
 WL_DEVICE void multiply_tiles(const item& it, double (&c)[2], double (&below)[2], double a,
                               double a_below, double b) {
 #if defined(WL_CUDA) && __CUDA_ARCH__ >= 900
@@ -49,15 +50,15 @@ WL_DEVICE void multiply_tiles(const item& it, double (&c)[2], double (&below)[2]
 #endif
 }
 
-// Whether a number, of which these are the upper bits without the sign, is neither zero nor
-// infinite nor so near to one of them that its inverse takes other steps.
+// Whether the reciprocal of a number takes no special case: the number is not zero, not infinite
+// and not close to either. `upper` holds its upper bits without the sign.
 WL_DEVICE bool is_usual(u32 upper) {
   constexpr u32 one = 0x3ff00000u, range = 0x3f000000u; // 2^-1008 to 2^1008
   return upper - (one - range) < 2u * range;
 }
 
-// The inverse of such a number; of any other, a number without a meaning. A division would branch,
-// and the compiler schedules no other instruction into the waits of a branch.
+// The reciprocal of such a number; the result for another number has no meaning. A division would
+// branch, and the compiler schedules no other instruction while a branch waits.
 WL_DEVICE double inverse_of_usual(double v) {
 #if defined(WL_CUDA) && __CUDA_ARCH__ >= 200
   double found;
@@ -72,17 +73,17 @@ WL_DEVICE double inverse_of_usual(double v) {
 #endif
 }
 
-// Four columns of a matrix of N rows, a panel, in memory of a block. A lane has rows lane,
-// lane + WL_WARP, ... .
+// A panel: four columns of a matrix of N rows, in shared memory. A lane processes rows lane, lane +
+// WL_WARP, ...
 template <int N>
 struct panel_of_pivots {
-  static constexpr int edge = 8, depth = 4; // of tiles and of panels
+  static constexpr int edge = 8, depth = 4; // the edge of a tile and the columns of a panel
   static constexpr int of_lane = (N + WL_WARP - 1) / WL_WARP;
-  // The low bits of a key, which have the number of a row.
+  // The low bits of a key, which hold the number of a row.
   static constexpr u32 numbers = N <= 64 ? 63u : 255u;
   using two = pack<double, 2>;
 
-  // A bit for each row of a lane, which says whether the row may be a pivot.
+  // One bit for each row of a lane; a bit is 1 if the row may still be a pivot.
   WL_DEVICE static u32 all_open(const item& it) {
     u32 open = 0u;
 #pragma unroll
@@ -91,10 +92,9 @@ struct panel_of_pivots {
     return open;
   }
 
-  // Turns the panel of columns 4 q to 4 q + 3, of `rows` rows, into the multiples of the rows of
-  // pivots, by one wave. Returns the numbers of these rows in `p`, -1 for columns beyond the
-  // matrix; false if a pivot is zero or not finite. found(column, row, pivot) is called by the
-  // first lane.
+  // One wave turns the panel of columns 4 q to 4 q + 3, of `rows` rows, into the multipliers of the
+  // pivot rows. `p` receives the pivot rows, -1 for columns beyond the matrix. Returns false if a
+  // pivot is zero or not finite. The first lane calls found(column, row, pivot).
   template <class Found>
   WL_DEVICE static bool invert(const item& it, double* panel, int rows, int q, u32& open,
                                int (&p)[depth], const Found& found) {
@@ -121,9 +121,9 @@ struct panel_of_pivots {
           a[m][k] = 0.0;
         continue;
       }
-      // The largest absolute value, to 12 or 14 bits, with the row; only rows that were no pivots
-      // count. Where a lane has few elements it inverts them meanwhile: a step waits for the one
-      // before it.
+      // The key of the largest absolute value, to 12 or 14 bits, with the row; only rows that were
+      // no pivots yet are searched. A lane with few elements computes their reciprocals in the
+      // meantime, because each step waits for the result of the step before.
       constexpr bool inverts_all = of_lane <= 2;
       u32 key = 0u;
       double inverses[of_lane];
@@ -139,7 +139,8 @@ struct panel_of_pivots {
       const int row = int(numbers - (largest & numbers)), from = row % WL_WARP;
       p[k] = row;
       double of_pivot[depth], inverse = inverses[0];
-      // Read before one is chosen: CUDA's compiler chooses between addresses else, in local memory.
+      // Both values are read before one is selected: otherwise CUDA's compiler selects between
+      // their addresses, which moves the array to local memory.
 #pragma unroll
       for (int u = 0; u < depth; ++u) {
         double chosen = a[0][u];
@@ -193,28 +194,29 @@ struct panel_of_pivots {
   }
 };
 
-// Tiles of columns whose updates share their text.
+// Columns of tiles that are updated by one piece of code.
 constexpr int SHARED_TEXT = 1;
 
-// The memory of a block and the registers of a lane for a system of N rows.
+// The shared memory of a block and the registers of a lane for a system of N rows.
 template <int N>
 struct tiled_system {
   using panels = panel_of_pivots<N>;
   static constexpr int edge = panels::edge, depth = panels::depth;
-  static constexpr int down = (N + edge - 1) / edge;     // tiles, with the right-hand side
-  static constexpr int across = (N + edge) / edge;       // in column N
-  static constexpr int distance = ((N + 1) / 2 | 1) * 2; // of rows in memory
-  static constexpr int of_pivot = across * edge + depth; // the same of pivots
+  static constexpr int down = (N + edge - 1) / edge; // rows of tiles
+  // columns of tiles; column N is the right-hand side
+  static constexpr int across = (N + edge) / edge;
+  static constexpr int distance = ((N + 1) / 2 | 1) * 2; // distance of two rows in shared memory
+  static constexpr int of_pivot = across * edge + depth; // distance of two pivot rows
   using two = pack<double, 2>;
 
   double* tile;   // the matrix, N x distance
   double* panel;  // 8 down x 4
   double* pivots; // the rows of four pivots, 4 x of_pivot
-  i32* steps;     // the column of which a row is the pivot
+  i32* steps;     // the column for which a row is the pivot
 
   double c[down][across][2];
 
-  // Takes the matrix from memory of the block. Elements beyond it are zero.
+  // Loads the matrix from shared memory. Elements beyond it become zero.
   WL_DEVICE void take(const item& it, const double* b) {
     const int lane = lane_of(it), in_tile = lane / 4, left = 2 * (lane % 4);
 #pragma unroll
@@ -238,7 +240,7 @@ struct tiled_system {
     }
   }
 
-  // Stores the panel of columns 4 q to 4 q + 3, of which J is the tile.
+  // Stores the panel of columns 4 q to 4 q + 3; its column of tiles is J.
   template <int J = 0>
   WL_DEVICE void store_panel(const item& it, int q) const {
     if (q / 2 == J) {
@@ -254,8 +256,8 @@ struct tiled_system {
     }
   }
 
-  // Adds the multiples of the rows of pivots to all rows, from tile J of the columns on. The rows
-  // of the pivots themselves are zero before.
+  // Adds the multiples of the pivot rows to all rows, from column J of the tiles on. The pivot rows
+  // themselves are zero before.
   template <int J = 0>
   WL_DEVICE void update(const item& it, int q, const int (&p)[depth]) {
     if (q / 2 < J + SHARED_TEXT) {
@@ -330,8 +332,8 @@ struct tiled_system {
   }
 };
 
-// Block k, a wave, has system k, of matrix[k] or, where `matrix` is missing, of matrix k. No entry
-// is there twice.
+// Block k, which is one wave, solves system k with matrix[k] or, if `matrix` is null, with matrix
+// k. No matrix has two entries in one element.
 template <int N>
 WL_DEVICE void batch_tiles(const item& it, i64 count, i64 n, const i32* places, const i64* matrix,
                            i64 entries, const double* values, const double* b, double* x,

@@ -1,11 +1,11 @@
 // Direct solves of tridiagonal systems without exchanges of rows: L lanes share a system, and each
-// has R adjacent rows in its registers.
+// lane holds R adjacent rows in registers.
 //
-// A lane eliminates all its unknowns but the last one; cyclic reduction in parallel solves for the
-// last unknowns of all lanes. A solution counts only if its residual is as small as that of a
-// stable method; other systems are refined once, and then stay undecided and take a factorization
-// with pivots. H. H. Wang, A parallel method for tridiagonal equations, ACM Trans. Math. Softw. 7
-// (1981), pp. 170-183.
+// A lane eliminates all its unknowns but the last one; parallel cyclic reduction then solves for
+// the last unknowns of all lanes. A solution is accepted only if its residual is as small as that
+// of a stable method. Other systems are refined once. Systems that then still fail stay undecided
+// and are solved by a factorization with pivots. H. H. Wang, A parallel method for tridiagonal
+// equations, ACM Trans. Math. Softw. 7 (1981), pp. 170-183.
 #pragma once
 #include "simt/batch_judge.hpp"
 
@@ -14,13 +14,14 @@ namespace wl {
 // Elements that a lane loads before it stores the first of them.
 constexpr int AHEAD_OF_USE = 16;
 
-// The coefficients of the last unknown of a lane and of its neighbours, and the right-hand side.
+// The equation that is left for the last unknown of a lane: its coefficients for the last unknowns
+// of the adjacent lanes and of this lane, and the right-hand side.
 template <class T>
 struct reduced_row {
   T a, d, c, f;
 };
 
-// The row of another lane of the group, or one that says that its unknown is 0.
+// The equation of another lane of the group; beyond the group an equation that makes the unknown 0.
 template <int L, class T>
 WL_DEVICE reduced_row<T> row_of_lane(const item& it, const reduced_row<T>& row, int from) {
   const bool inside = from >= 0 && from < L;
@@ -30,8 +31,8 @@ WL_DEVICE reduced_row<T> row_of_lane(const item& it, const reduced_row<T>& row, 
   return inside ? other : reduced_row<T>{T(0), T(1), T(0), T(0)};
 }
 
-// f = the solution for the right-hand sides f. `rows` has the three numbers of each row of the
-// lane, l of the L lanes that share the system.
+// Replaces the right-hand sides f by the solution. `rows` holds the three coefficients of each row
+// of the lane; l is the number of the lane among the L lanes that share the system.
 template <int R, int L, class T>
 WL_DEVICE void solve_by_lanes(const item& it, int l, int n, const T* rows, T (&f)[R]) {
   T a[R], d[R], c[R];
@@ -76,12 +77,12 @@ WL_DEVICE void solve_by_lanes(const item& it, int l, int n, const T* rows, T (&f
     f[q] = (f[q] - a[q] * last_before - c[q] * f[R - 1]) / d[q];
 }
 
-// The norms of the residual of a system, and of all its terms.
+// The norm of the residual of a system, and the norm of all its terms.
 struct residual_norms {
   double residual, terms;
 };
 
-// r = the residual of x for the right-hand sides `side`, of which the lane has `count`.
+// r = the residual of x for the right-hand sides `side`; `count` of them belong to the lane.
 template <int R, int L, class T>
 WL_DEVICE residual_norms residual_by_lanes(const item& it, int l, const T* rows, const T* side,
                                            int count, const T (&x)[R], T (&r)[R]) {
@@ -107,9 +108,9 @@ WL_DEVICE residual_norms residual_by_lanes(const item& it, int l, const T* rows,
   return {square_root(sum_of_lanes<L>(it, residual)), square_root(sum_of_lanes<L>(it, terms))};
 }
 
-// `places` has the cell of each entry of a matrix: 3 R + 1 cells a lane, three for each of its
-// rows. `matrix` may be missing: system k has matrix k. Tolerances are `apart` elements apart, 0
-// or 1.
+// `places` holds the cell of each entry of a matrix: a lane has 3 R + 1 cells, three for each row.
+// If `matrix` is null, system k has matrix k. `apart` is the distance of the tolerances of two
+// systems, 0 or 1.
 template <int R, int L, class T>
 WL_DEVICE void batch_tridiagonal(const item& it, i64 count, i64 n, const i32* places,
                                  const i64* matrix, i64 entries, const T* values, const T* b, T* x,
@@ -197,9 +198,9 @@ WL_DEVICE void batch_tridiagonal(const item& it, i64 count, i64 n, const i32* pl
   };
   bool solved = is_solved(found);
   i64 applied = 1;
-  // Few systems have a residual that is too large: all lanes of a wave refine then, and a
-  // system that was solved keeps its solution. To spare registers, the solution waits where the
-  // right-hand side was, which is read again.
+  // Few systems have a residual that is too large. If there is one, all lanes of its wave refine,
+  // and a system that was solved keeps its solution. To spare registers, the array of the
+  // right-hand side holds the solution meanwhile; the right-hand side is read again.
   if (refine > 0 && ballot(fits && !solved && finite(found.terms)) != 0) {
 #pragma unroll
     for (int q = 0; q < R; ++q) {

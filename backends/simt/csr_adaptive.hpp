@@ -1,5 +1,5 @@
-// y = alpha A x + beta y for rows of any lengths: each work-group takes one row block, and all row
-// blocks have about the same number of entries. beta = 0 does not read y.
+// y = alpha A x + beta y for rows of any length: each work-group processes one row block, and all
+// row blocks have about the same number of entries. beta = 0 does not read y.
 #pragma once
 #include "unified/map_simt.hpp"
 #include "simt/narrow.hpp"
@@ -23,8 +23,8 @@ WL_DEVICE T entry(const T* place) {
 }
 
 // One part of a row that is longer than a row block. The last work-group to finish adds up the
-// parts in their order. counters[s] is 0 before and after, for the row with its first part in row
-// block s.
+// parts in their order. counters[s] is 0 before and after; s is the row block that holds the first
+// part of the row.
 template <class T, class I>
 WL_DEVICE void join_parts(const item& it, I begin, I most, const I* of_row, T sum, T& y, T alpha,
                           T beta, T* partial, i32* counters) {
@@ -42,7 +42,7 @@ WL_DEVICE void join_parts(const item& it, I begin, I most, const I* of_row, T su
   }
   it.barrier();
   if (last[0] == 0)
-    return; // a whole block
+    return; // all work-items of the block return
   fence();
   sum = T{};
 #pragma unroll 4
@@ -53,15 +53,15 @@ WL_DEVICE void join_parts(const item& it, I begin, I most, const I* of_row, T su
     store(y, sum, alpha, beta);
 }
 
-// Each work-group takes one row block: as many whole rows as fit, or one part of a longer row. It
-// loads the entries coalesced, stores the products in shared memory, and then groups of lanes add
-// up the rows; the fewer rows, the wider the groups (CSR-Adaptive, Greathouse and Daga 2014). A row
-// much longer than the others of its row block goes to a whole wave.
+// Each work-group processes one row block: as many whole rows as fit, or one part of a longer row.
+// It loads the entries coalesced and stores the products in shared memory; then groups of lanes add
+// up the rows. With fewer rows the groups are wider (CSR-Adaptive, Greathouse and Daga 2014). A
+// whole wave adds up a row that is much longer than the other rows of its row block.
 //
-// Row block s has the entries from block_entry[s] to block_entry[s + 1], at most WL_BLOCK * 4 (2 of
-// complex128), and at most WL_BLOCK rows; block_row[s] is its first row, or ~row for a part of a
-// row. LINE: the elements of x are contiguous, and the elements of y are. KEEP: the caches hold the
-// matrix from one product to the next.
+// Row block s holds the entries from block_entry[s] to block_entry[s + 1], at most WL_BLOCK * 4 (2
+// of complex128), and at most WL_BLOCK rows; block_row[s] is its first row, or ~row for a part of a
+// row. LINE: the elements of x are contiguous, and so are the elements of y. KEEP: the caches hold
+// the matrix from one product to the next.
 template <int LINE, int KEEP, class T, class I, class S>
 WL_DEVICE void csr_adaptive(const item& it, const I* block_row, const I* block_entry,
                             const I* indptr, const I* indices, const S* data, mat<const T> x,
@@ -90,7 +90,8 @@ WL_DEVICE void csr_adaptive(const item& it, const I* block_row, const I* block_e
   const bool inside = r < rows;
   const int from = inside ? int(indptr[first_row + r] - begin) : 0,
             to = inside ? int(indptr[first_row + r + 1] - begin) : 0;
-// All gathers before the first product is stored: the compiler cannot know that x is not there.
+// All gathers are issued before the first product is stored: the compiler cannot know that the
+// stores do not change x.
 #pragma unroll
   for (int u = 0; u < each; ++u)
     values[u] = values[u] * (LINE ? x.data[columns[u]] : x(columns[u], 0));
@@ -102,7 +103,7 @@ WL_DEVICE void csr_adaptive(const item& it, const I* block_row, const I* block_e
         sum += values[u];
     join_parts(it, begin, I(capacity), indptr + ~first_row, sum, y(~first_row, 0), alpha, beta,
                partial, counters);
-    return; // a whole block
+    return; // all work-items of the block return
   }
 #pragma unroll
   for (int u = 0; u < each; ++u)

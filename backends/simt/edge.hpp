@@ -5,11 +5,11 @@
 
 namespace wl {
 
-// Blocks of a batch that a group goes through side by side, so that their loads are under way
-// together.
+// Blocks of a batch that a group processes together, so that their loads are in flight at the same
+// time.
 constexpr int SIDE_BY_SIDE = 4;
 
-// Samples of a row in `count` blocks of a batch, which are `apart` elements apart.
+// Samples of a row in `count` blocks of a batch; the blocks are `apart` elements apart.
 template <class T, class At = T*>
 struct samples_of_row {
   using S = held_t<T>;
@@ -26,15 +26,17 @@ struct samples_of_row {
   }
 };
 
-// Where logarithms of totals of a row go, in blocks that are `apart` elements apart; or nowhere.
+// Where the logarithms of the totals of rows are stored, in blocks that are `apart` elements apart;
+// null if they are not stored.
 template <class S>
 struct log_totals_of_row {
   S* at;
   i64 apart;
 };
 
-// Softmax. Samples of a row that is not longer than the group stay in registers; of a longer one
-// they are read for the largest, for the sum of powers, and to divide by that.
+// Softmax. Samples of a row that is not longer than the group stay in registers. Samples of a
+// longer row are read three times: for the largest score, for the sum of powers, and for the
+// division by this sum.
 template <class Group, class T>
 WL_DEVICE void softmax_of_row(const Group& group, const samples_of_row<T>& row,
                               const log_totals_of_row<held_t<T>>& log_totals) {

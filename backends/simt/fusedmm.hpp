@@ -20,26 +20,28 @@ WL_DEVICE S lowest() {
   return S(float_of(0xff800000u)); // minus infinity
 }
 
-// The power that sums of softmax are relative to; the largest of no numbers would give NaN.
+// The score that the powers of a softmax are relative to. The largest score of an empty row would
+// give NaN.
 template <class S>
 WL_DEVICE S power_from(S s, S largest) {
   return exponential(s - (largest == lowest<S>() ? S(0) : largest));
 }
 
-// The factor that makes weights of the powers of a row: 0 for a row without weight.
+// The factor that turns the powers of a row into weights: 0 for a row without weight.
 template <class S>
 WL_DEVICE S share_of_total(S total) {
   return total == S(0) ? S(0) : S(1) / total;
 }
 
-// The logarithm of a sum of powers. Of a row without weight it is plus infinity, for which the
-// exponentials of all scores minus it are 0, as weights are (FlashAttention-2 of Dao 2023).
+// The logarithm of a sum of powers. For a row without weight it is plus infinity: the exponentials
+// of all scores minus it are then 0, like the weights (FlashAttention-2 of Dao 2023).
 template <class S>
 WL_DEVICE S log_of_total(S largest, S total) {
   return total == S(0) ? S(float_of(0x7f800000u)) : largest + logarithm(total);
 }
 
-// Scores above the largest by less than this leave sums as they are: see omp/fusedmm.hpp.
+// A score that exceeds the largest one by less than this does not rescale the sums: see
+// omp/fusedmm.hpp.
 constexpr float RISE_OF_LARGEST = 1;
 
 // Sums of weighted rows, relative to exp(largest) for softmax.
@@ -48,7 +50,7 @@ struct weighted {
   S sums[N] = {};
   S largest = lowest<S>(), powers{};
 
-  // Makes sums relative to something larger.
+  // Makes the sums relative to a larger score.
   WL_DEVICE void rescale(S to) {
     if constexpr (EDGE == SOFTMAX) {
       const S factor = power_from(largest, to);
@@ -62,8 +64,8 @@ struct weighted {
 
   WL_DEVICE S log_total() const { return log_of_total(largest, powers); }
 
-  // Takes the score of an entry of this lane and returns its weight: 0 where it is not `there`.
-  // Lanes that differ in a bit of A - 1 share the sums.
+  // Takes the score of an entry of this lane and returns its weight, 0 for an absent entry. A
+  // lanes, with numbers that differ in the bits of A - 1, share the sums.
   template <int A>
   WL_DEVICE S weigh(const item& it, S s, bool there) {
     if constexpr (EDGE == SOFTMAX) {
@@ -85,7 +87,7 @@ struct weighted {
   }
 };
 
-// Where the entries of rows are: a list of pieces of rows and of their columns.
+// The entries of rows: a list of pieces of rows and of their columns.
 template <class I>
 struct listed_rows {
   static constexpr bool CUT = true, VALUED = false;
@@ -93,13 +95,13 @@ struct listed_rows {
 
   WL_DEVICE I begin(i64 i) const { return bounds[i]; }
   WL_DEVICE I end(i64 i) const { return bounds[i + 1]; }
-  // A piece of a cut row is a negative target; behind the list are the rows of these.
+  // A piece of a cut row has a negative target; the rows of the pieces follow the list.
   WL_DEVICE I goes_to(i64 i) const { return target ? target[i] : I(i); }
   WL_DEVICE I row_of(i64 items, I goes_to) const { return target[items - 1 - goes_to]; }
   WL_DEVICE I column(I e) const { return read_once(indices + e); }
 };
 
-// All positions of an interval of columns in each row: entry e is in column e.
+// Rows that contain all columns of an interval: entry e is in column e.
 template <class I>
 struct interval_rows {
   static constexpr bool CUT = false, VALUED = false;
@@ -112,11 +114,12 @@ struct interval_rows {
   WL_DEVICE I column(I e) const { return e; }
 };
 
-// L lanes have VK vectors of rows of C and B and VP of rows of D; A entries of each group are asked
-// for at once. Entries of a list are as in csr_spmm. D_IS_B says that D is B and one tile: then its
-// rows are loaded once. WHOLE says that k is just as long as the lanes hold, and p a multiple of
-// that. A line of `partial` is the largest score, the sum of powers, and p sums. The logarithms of
-// totals of a softmax are left where `log_totals` is not null.
+// L lanes hold VK vectors of rows of C and B and VP vectors of rows of D. Each group loads the
+// operands of A entries before it uses them. Entries of a list are stored as in csr_spmm. D_IS_B: D
+// is B and fits one tile, so that its rows are loaded once. WHOLE: k is exactly as long as the
+// lanes hold, and p is a multiple of the columns that they hold. A line of `partial` holds the
+// largest score, the sum of powers, and p sums. The logarithms of the totals of a softmax are
+// stored if `log_totals` is not null.
 template <int L, int VK, int VP, int E, int A, int EDGE, int D_IS_B, int WHOLE, class T, class I,
           class Rows, class Function>
 WL_DEVICE void
@@ -128,7 +131,8 @@ fuse_rows(const item& it, const Rows& rows, const Function& function, i64 items,
   constexpr int waves = WL_BLOCK / WL_WARP, ahead = L < A ? L : A;
   constexpr int width = L * VK * E, tile_width = L * VP * E;
   constexpr bool in_strips = has_strips<L, VK, WHOLE>;
-  const i64 strips = in_strips ? (k + width - 1) / width : WHOLE || k > 0; // no columns, no memory
+  // without columns the operands may have no memory
+  const i64 strips = in_strips ? (k + width - 1) / width : WHOLE || k > 0;
   const i64 tiles = WHOLE == ALONE || p == 0 ? 1 : (p + tile_width - 1) / tile_width;
   const i64 units = WHOLE == ALONE ? items : items * tiles * batch;
   const I C_row = WHOLE == ALONE ? I(width) : I(C_ld), B_row = WHOLE == ALONE ? I(width) : I(B_ld);
@@ -150,7 +154,7 @@ fuse_rows(const item& it, const Rows& rows, const Function& function, i64 items,
       const T* const of_values = values ? values + unit.b * values_step : values;
       I q = begin, column{}, entry{};
       S value = S(1);
-      const auto ask = [&] { // operands of the batch at q
+      const auto ask = [&] { // loads the operands of the batch at q
         if (count > 0) {
           const I e = me.own(q, count);
           column = rows.column(e);
@@ -174,7 +178,7 @@ fuse_rows(const item& it, const Rows& rows, const Function& function, i64 items,
         const int here = count;
         q += I(here);
         count = me.count(q, end);
-        ask(); // while rows of this batch are waited for
+        ask(); // issues the next loads while the rows of this batch arrive
 #pragma unroll 1
         for (int s = 0; s * me.side < here; s += ahead) {
           dot_of_strips<in_strips, S> parts[ahead];
@@ -203,8 +207,8 @@ fuse_rows(const item& it, const Rows& rows, const Function& function, i64 items,
 #pragma unroll
           for (int a = 0; a < ahead; ++a)
             dots[a] = parts[a].value();
-          if constexpr (!D_IS_B) // asked for before the sums over lanes wait
-            if (WHOLE || p > 0)  // rows of no columns have no memory
+          if constexpr (!D_IS_B) // loaded before the sums over lanes wait
+            if (WHOLE || p > 0)  // rows without columns have no memory
 #pragma unroll
               for (int a = 0; a < ahead; ++a)
 #pragma unroll
@@ -311,7 +315,7 @@ WL_DEVICE void mask_fusedmm(const item& it, i64 m, i64 k, i64 p, i64 batch, cons
       out_ld, out_step, log_totals, log_totals_step, alpha, 0, static_cast<u8*>(nullptr));
 }
 
-// The same with a function of the user's own between the scores and the edge function.
+// The same with a function of the user between the scores and the edge function.
 template <int L, int VK, int VP, int E, int A, int EDGE, int D_IS_B, int WHOLE, class PROGRAM,
           class T, class I>
 WL_DEVICE void
@@ -352,7 +356,7 @@ WL_DEVICE void mask_fusedmm_traced(const item& it, i64 m, i64 k, i64 p, i64 batc
       log_totals_step, alpha, 0, static_cast<u8*>(nullptr));
 }
 
-// The outputs of PROGRAM for stored scores: a wave has a row.
+// The outputs of PROGRAM for stored scores: a wave processes a row.
 template <class PROGRAM, class T, class I>
 WL_DEVICE void
 csr_edge_function(const item& it, i64 m, i64 batch, const I* indptr, const I* indices,
@@ -377,13 +381,13 @@ csr_edge_function(const item& it, i64 m, i64 batch, const I* indptr, const I* in
   }
 }
 
-// Adds up the pieces of cut rows in their order, as spmm_join.
+// Adds up the pieces of cut rows in their order, as spmm_join does.
 template <int EDGE, class T, class I>
 WL_DEVICE void fusedmm_join(const item& it, i64 cuts, i64 p, i64 batch, const I* rows,
                             const I* first, i64 lines, const u8* partial, T* out, i64 out_ld,
                             i64 out_step, held_t<T>* log_totals, i64 log_totals_step) {
   using S = held_t<T>;
-  const i64 columns = p > 0 ? p : 1; // without any there is a logarithm still
+  const i64 columns = p > 0 ? p : 1; // a row without columns still has a logarithm
   const i64 step = it.blocks() * WL_BLOCK, work = cuts * columns * batch;
   for (i64 w = it.block() * WL_BLOCK + it.thread(); w < work; w += step) {
     const i64 c = w % columns, i = w / columns % cuts, b = w / columns / cuts;

@@ -6,7 +6,7 @@
 
 namespace wl {
 
-// Rows of a block of a dense operand. Their distance fits an index.
+// Rows of a block of a dense operand. The distance of two rows fits the index type.
 template <class T, class I>
 struct rows_of_block {
   const T* data;
@@ -14,8 +14,7 @@ struct rows_of_block {
   WL_DEVICE const T* row(I i) const { return gathered_row(data, i, ld); }
 };
 
-// The rows of a block; where entries have values, blocks have others
-// (fusedmm_valued_gradients.hpp).
+// The rows of a block. Where entries have values, fusedmm_valued_gradients.hpp has another type.
 template <class Rows>
 WL_DEVICE const Rows& rows_of(const Rows& rows, i64) {
   return rows;
@@ -28,7 +27,8 @@ struct row_facts {
   S log_total, mean;
 
   WL_DEVICE static row_facts load(const u8* known, i64 i) {
-    const auto read = reinterpret_cast<const pack<S, 2>*>(known)[i]; // for asked_before
+    // a plain load, which asked_before orders
+    const auto read = reinterpret_cast<const pack<S, 2>*>(known)[i];
     return {read.at[0], read.at[1]};
   }
   WL_DEVICE void store(u8* known, i64 i) const {
@@ -50,7 +50,7 @@ struct own_row {
     load(held, row, 0);
   }
   WL_DEVICE bool strips() const { return !WHOLE && columns > width; }
-  // Loads my lane's vectors of a strip. A row of no columns has no memory.
+  // Loads this lane's vectors of a strip. A row without columns has no memory.
   WL_DEVICE void load(pack<T, E> (&to)[V], const T* from, i64 first) const {
     if (WHOLE || columns > 0)
 #pragma unroll
@@ -66,13 +66,14 @@ struct own_row {
     for (int a = 0; a < A; ++a)
       load(to[a], others.row(j[a]), first);
   }
-  // Adds this lane's parts of the dot products with rows of which the first strips are loaded.
+  // Adds this lane's parts of the dot products with rows; the first strips of the rows are loaded
+  // already.
   template <int A, class I>
   WL_DEVICE void multiply(held_t<T> (&sums)[A], pack<T, E> (&loaded)[A][V],
                           const rows_of_block<T, I>& others, const I (&j)[A]) {
     for (i64 first = 0;;) {
 #pragma unroll
-      for (int a = 0; a < A; ++a) // a sum of sums: a long row's terms are too many for one
+      for (int a = 0; a < A; ++a) // a sum of sums: a long row has too many terms for one sum
         sums[a] += dot_of_packs(held_t<T>{}, held, loaded[a]);
       first += width;
       if (WHOLE || first >= columns)
@@ -110,9 +111,9 @@ struct tile_sums {
   }
 };
 
-// A entries of a group of lanes, and the rows of dense operands that they name. A lane has the
-// numbers of one of them: score = alpha <first, one_j>, slope = <second, other_j>. Where entries
-// have values, `score` is `sample` times the value of the entry at `place`.
+// A entries of a group of lanes, and the rows of dense operands that the entries select. A lane
+// holds the numbers of one entry: score = alpha <first, one_j>, slope = <second, other_j>. Where
+// entries have values, `score` is `sample` times the value of the entry at `place`.
 template <int VK, int VP, int E, int A, class T, class I>
 struct some_entries {
   I j[A];
@@ -125,9 +126,8 @@ struct some_entries {
   held_t<T> value, sample;
 };
 
-// Calls body(entries) for the entries of [begin, end), A of each group of lanes at a time.
-// `facts_of(j)` is asked for together with the rows, which are all asked for before the first
-// product waits for one.
+// Calls body(entries) for the entries of [begin, end), A of each group of lanes at a time. The
+// loads of `facts_of(j)` and of all rows are issued before the first product waits for a row.
 template <int L, int VK, int VP, int E, int A, int WHOLE, class T, class I, class Rows, class Facts,
           class Body>
 WL_DEVICE void for_entries(const item& it, const Rows& rows, I begin, I end,
@@ -142,7 +142,7 @@ WL_DEVICE void for_entries(const item& it, const Rows& rows, I begin, I end,
     return at + (I(place) < left ? I(place) : left - 1);
   };
   I next{}, next_place{};
-  const auto ask = [&](I at) { // operands of the entries at `at`
+  const auto ask = [&](I at) { // loads the operands of the entries at `at`
     next = rows.column(my_entry(at));
     if constexpr (Rows::VALUED)
       next_place = rows.place(my_entry(at));
@@ -198,7 +198,7 @@ WL_DEVICE void weigh_entry(S score, S slope, const row_facts<S>& facts, S& weigh
   }
 }
 
-// The facts of a row with entries, in every lane.
+// The facts of a row with entries, returned to every lane.
 template <int L, int VK, int VP, int E, int A, int WHOLE, class T, class I, class Rows>
 WL_DEVICE row_facts<held_t<T>>
 facts_of_row(const item& it, const Rows& rows, I begin, I end, own_row<L, VK, E, WHOLE, T>& of_C,
@@ -238,10 +238,10 @@ facts_of_row(const item& it, const Rows& rows, I begin, I end, own_row<L, VK, E,
   return {log_of_total(largest, total), product * share_of_total(total)};
 }
 
-// Stores the values of rows, and the requested gradients of C and of values. Each wave takes one
-// row, or one tile of its columns. KNOWN: `out` and `log_totals` are results of the softmax, and
-// the values of rows need no pass over the entries: the mean is <G_i, out_i> (Dao, 2023, algorithm
-// 2).
+// Stores the values of rows, and the requested gradients of C and of values. Each wave processes
+// one row, or one tile of its columns. KNOWN: `out` and `log_totals` are results of the softmax;
+// the values of rows then need no pass over the entries, because the mean is <G_i, out_i> (Dao,
+// 2023, algorithm 2).
 template <int L, int VK, int VP, int E, int A, int EDGE, int KNOWN, int WHOLE, class T, class I,
           class Rows>
 WL_DEVICE void row_gradients(const item& it, const Rows& rows, i64 m, i64 k, i64 p, i64 batch,
@@ -313,8 +313,8 @@ WL_DEVICE void row_gradients(const item& it, const Rows& rows, i64 m, i64 k, i64
   }
 }
 
-// The gradients of B and D. `rows` are the rows of the transposed pattern: each wave takes one row,
-// or one tile of its columns.
+// The gradients of B and D. `rows` are the rows of the transposed pattern; each wave processes one
+// row, or one tile of its columns.
 template <int L, int VK, int VP, int E, int A, int EDGE, int WHOLE, class T, class I, class Rows>
 WL_DEVICE void column_gradients(const item& it, const Rows& rows, i64 m, i64 n, i64 k, i64 p,
                                 i64 batch, const T* C, i64 C_ld, i64 C_step, const T* B, i64 B_ld,
@@ -371,8 +371,8 @@ WL_DEVICE void column_gradients(const item& it, const Rows& rows, i64 m, i64 n, 
   }
 }
 
-// The kernels for listed columns and for intervals of columns. The arguments of the functions above
-// follow the pattern.
+// The kernels for listed columns and for intervals of columns. After the arguments that describe
+// the pattern they take the arguments of the functions above.
 template <int L, int VK, int VP, int E, int A, int EDGE, int KNOWN, int WHOLE, class T, class I,
           class... Rest>
 WL_DEVICE void csr_row_gradients(const item& it, i64 m, i64 k, i64 p, i64 batch, const I* indptr,

@@ -5,8 +5,9 @@
 
 namespace wl {
 
-// Listed rows, and the values of their entries. By columns `order` says where in the pattern that
-// was transposed entries are. `of_values` may be null. That `values` never are saves 16 registers.
+// Listed rows, and the values of their entries. For the gradients by columns, `order` holds the
+// positions of the entries in the pattern before it was transposed. `of_values` may be null;
+// `values` may not, which saves 16 registers.
 template <class T, class I>
 struct valued_rows : listed_rows<I> {
   static constexpr bool VALUED = true;

@@ -1,8 +1,8 @@
 // The steps of restarted GMRES. See wollemi.core.operations.gmres.
 //
-// A basis of s vectors is [s][n][k], small arrays are [s][k]. It is stored in S, which is T or a
-// lower dtype, times basis_unit<S>. The work-items of a block are a tile of rows and columns; `j`
-// is the number of the iteration in its cycle.
+// A basis of s vectors is [s][n][k], small arrays are [s][k]. The basis is stored in S, which is T
+// or a lower dtype, and is multiplied by basis_unit<S>. The work-items of a block form a tile of
+// rows and columns; `j` is the number of the iteration in its cycle.
 #pragma once
 #include "simt/gram_schmidt.hpp"
 #include "simt/rotations.hpp"
@@ -98,14 +98,14 @@ WL_DEVICE void gmres_append(const item& it, i64 s, i64 n, i64 k, mat<const T> w,
                      after[c] == real_t<T>(0) ? T(0) : values[u] / after[c]);
     }
   }
-  // Every block has read the step by then.
+  // Every block has read `step` by then.
   if (is_last_block(it, counter) && it.thread() == 0)
     *step = j + 1;
 }
 
-// As solve_rows, for one column: from the bottom, as soon as an unknown is known, every work-item
-// takes its part off the row that it has. One work-item alone took 53 microseconds for 30 rows
-// (H200).
+// Does the work of solve_rows for one column. The rows are solved from the last one up. As soon as
+// an unknown is known, every work-item subtracts its term from the row that the work-item holds.
+// One work-item alone took 53 microseconds for 30 rows (H200).
 template <class T>
 WL_DEVICE remainder<real_t<T>> solve_together(const item& it, i64 s, const T* hessenberg,
                                               mat<const T> g, i64 most, i64 rows, mat<T> y) {
@@ -113,7 +113,7 @@ WL_DEVICE remainder<real_t<T>> solve_together(const item& it, i64 s, const T* he
   WL_SHARED(T, left, WL_BLOCK);
   const i64 t = it.thread();
   R rest{}, size{};
-  it.barrier(); // an earlier solution has been read
+  it.barrier(); // all work-items have read the previous solution
   left[t] = t < rows ? g(t, 0) : T(0);
   if (t >= rows && t <= most && t < s)
     rest = square(g(t, 0));
@@ -141,7 +141,7 @@ WL_DEVICE remainder<real_t<T>> solve_together(const item& it, i64 s, const T* he
   return {square_root(rest), epsilon<T> * square_root(size)};
 }
 
-// A work-item a column, or all of a block for the only one.
+// One work-item for each column, or all work-items of a block for a single column.
 template <class T>
 WL_DEVICE void gmres_solve(const item& it, i64 s, i64 k, const T* hessenberg, mat<const T> g,
                            const i64* count, mat<T> y) {

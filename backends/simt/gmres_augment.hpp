@@ -5,7 +5,7 @@
 
 namespace wl {
 
-// z = extra_(j-first) / size_(j-first) where there is one; basis_j = z.
+// z = extra_(j-first) / size_(j-first) if that vector exists; basis_j = z.
 template <class T>
 WL_DEVICE void gmres_augment(const item& it, i64 n, i64 k, mat<T> z, const T* extra,
                              mat<const real_t<T>> size, i64 first, T* basis, const i64* step,

@@ -7,7 +7,8 @@
 
 namespace wl {
 
-// A vector that keeps less of its length than this is projected again.
+// A vector is projected a second time if the first projection leaves less than this part of its
+// length.
 constexpr double KEPT = 0.1;
 
 template <class R>
@@ -31,15 +32,16 @@ struct several {
   }
 };
 
-// Vectors of the basis that a work-item reads at once, and rows of each. Bandwidth is bytes in
-// flight divided by latency: four rows of eight vectors use all registers and are faster than one
-// wave per vector. gpu/gmres.py knows the number of rows.
+// Vectors of the basis that a work-item reads at once; ROWS is the number of rows that it reads of
+// each. Bandwidth is bytes in flight divided by latency: four rows of eight vectors use all
+// registers and are faster than one wave per vector. gpu/gmres.py repeats the number of rows.
 constexpr int SIDE_BY_SIDE = 8;
 template <class S, int COUNT>
 constexpr int rows_ahead = SIDE_BY_SIDE * (sizeof(S) > 8 ? 2 : 4) / COUNT;
 
-// The block's sums of basis_(i+u) . w for u < COUNT over rows begin .. end, to `partials`; indices
-// beyond vector j repeat it. `parts` holds COUNT elements per wave. `own` accumulates |w|^2.
+// Stores the block's sums of basis_(i+u) . w for u < COUNT over rows begin .. end in `partials`.
+// Indices beyond vector j repeat vector j. `parts` holds COUNT elements per wave. `own` accumulates
+// |w|^2.
 template <int COUNT, class T, class S>
 WL_DEVICE void project_some(const item& it, i64 n, i64 begin, i64 end, i64 i, i64 j, const S* basis,
                             mat<const T> w, T* parts, T& own, T* partials) {
@@ -85,19 +87,21 @@ WL_DEVICE void project_some(const item& it, i64 n, i64 begin, i64 end, i64 i, i6
   }
 }
 
-// One vector: all of a block go over its rows with some vectors of the basis at a time, so that all
-// have as much to do and w is read once for these. The row after the last is w itself.
+// One column. All work-items of a block traverse the rows of the block with a few vectors of the
+// basis at a time: all have the same amount of work, and w is read once for these vectors. Row j +
+// 1 of `partials` holds |w|^2.
 template <int REPEAT, class T, class S>
 WL_DEVICE void project_vector(const item& it, i64 n, i64 j, const S* basis, mat<const T> w,
                               T* partials) {
   constexpr int room = SIDE_BY_SIDE * (WL_BLOCK / WL_WARP);
   WL_SHARED(T, parts, 2 * room);
-  // Whole waves of rows a block, neighbours to neighbours.
+  // The rows of a block are a multiple of the wave, and adjacent blocks have adjacent rows.
   const i64 share = ((n + it.blocks() - 1) / it.blocks() + WL_WARP - 1) / WL_WARP * WL_WARP;
   const i64 begin = it.block() * share, end = begin + share < n ? begin + share : n;
   T own{};
   i64 i = 0;
-  for (int turn = 0; i <= j; turn ^= 1) { // the other half: no second barrier
+  // the two halves of `parts` alternate, which saves a second barrier
+  for (int turn = 0; i <= j; turn ^= 1) {
     T* const here = parts + turn * room;
     if (j - i >= SIDE_BY_SIDE / 2) {
       project_some<SIDE_BY_SIDE>(it, n, begin, end, i, j, basis, w, here, own, partials);
@@ -117,7 +121,8 @@ WL_DEVICE void project_vector(const item& it, i64 n, i64 j, const S* basis, mat<
   }
 }
 
-// Many vectors: a tile of rows and columns, a few vectors of the basis at a time.
+// Several columns: a block processes a tile of rows and columns, a few vectors of the basis at a
+// time.
 template <int REPEAT, class T, class S>
 WL_DEVICE void project_block(const item& it, i64 n, i64 k, i64 j, const S* basis, mat<const T> w,
                              const real_t<T>* before, const real_t<T>* after,
@@ -148,9 +153,9 @@ WL_DEVICE void project_block(const item& it, i64 n, i64 k, i64 j, const S* basis
   }
 }
 
-// h_i = <basis_i, w> for i <= j, and before = |w|; REPEAT is 1 for the second time, which makes
-// corrections, and takes only the columns that lost digits. `partials` holds
-// groups * (s + 1) * k.
+// h_i = <basis_i, w> for i <= j, and before = |w|. REPEAT is 1 for the second projection, which
+// computes corrections, only for the columns that lost digits. `partials` holds groups * (s + 1) *
+// k.
 template <int REPEAT, class T, class S>
 WL_DEVICE void gmres_project(const item& it, i64 s, i64 n, i64 k, const S* basis, mat<const T> w,
                              mat<T> h, T* correction, real_t<T>* before, const real_t<T>* after,
@@ -165,7 +170,7 @@ WL_DEVICE void gmres_project(const item& it, i64 s, i64 n, i64 k, const S* basis
   }
   if (!is_last_block(it, counter))
     return;
-  // A wave for each sum; the parts of one lie side by side.
+  // A wave adds up each sum; the parts of a sum are contiguous.
   const i64 groups = it.blocks() / tile(it, k).across(k);
   const i64 many = (j + (REPEAT ? 1 : 2)) * k;
   for (i64 i = wave_of(it); i < many; i += WL_BLOCK / WL_WARP) {
@@ -187,8 +192,8 @@ WL_DEVICE void gmres_project(const item& it, i64 s, i64 n, i64 k, const S* basis
   }
 }
 
-// One vector: w -= sum_i h_i basis_i for i <= j, some rows of a work-item at a time; returns its
-// part of |w|^2.
+// One column: w -= sum_i h_i basis_i for i <= j, several rows of a work-item at a time; returns the
+// work-item's part of |w|^2.
 template <class T, class S>
 WL_DEVICE real_t<T> subtract_vector(const item& it, i64 n, i64 j, const S* basis, mat<T> w,
                                     mat<const T> h) {
@@ -198,7 +203,7 @@ WL_DEVICE real_t<T> subtract_vector(const item& it, i64 n, i64 j, const S* basis
   real_t<T> sum{};
   for (i64 from = 0; from <= j; from += capacity) {
     const i64 to = from + capacity <= j ? from + capacity - 1 : j;
-    it.barrier(); // earlier factors have been read
+    it.barrier(); // all work-items have read the previous factors
     for (i64 i = from + it.thread(); i <= to; i += WL_BLOCK)
       factors[i - from] = without_unit<S>(h(i, 0));
     it.barrier();
@@ -208,7 +213,8 @@ WL_DEVICE real_t<T> subtract_vector(const item& it, i64 n, i64 j, const S* basis
       for (int r = 0; r < ROWS; ++r)
         values[r] = w(first + r * stride < n ? first + r * stride : first, 0);
       for (i64 i = from; i <= to; i += SIDE_BY_SIDE) {
-        S others[SIDE_BY_SIDE][ROWS]; // a loop with a rest would wait for each load of the rest
+        // full groups only: a loop with a remainder would wait for each load of the remainder
+        S others[SIDE_BY_SIDE][ROWS];
 #pragma unroll
         for (int u = 0; u < SIDE_BY_SIDE; ++u)
 #pragma unroll
@@ -236,8 +242,8 @@ WL_DEVICE real_t<T> subtract_vector(const item& it, i64 n, i64 j, const S* basis
   return sum;
 }
 
-// w -= sum_i h_i basis_i for i <= j, after = |w|. The second time h are the corrections, which are
-// added to `sums`.
+// w -= sum_i h_i basis_i for i <= j, after = |w|. In the second projection h holds the corrections,
+// which are added to `sums`.
 template <int REPEAT, class T, class S>
 WL_DEVICE void gmres_subtract(const item& it, i64 s, i64 n, i64 k, const S* basis, mat<T> w,
                               mat<const T> h, mat<T> sums, const real_t<T>* before,
@@ -258,7 +264,8 @@ WL_DEVICE void gmres_subtract(const item& it, i64 s, i64 n, i64 k, const S* basi
     real_t<T> sum{};
     if (mine)
       for (i64 row = group * t.rows + t.row; row < n; row += groups * t.rows) {
-        constexpr int at_once = 8; // a loop with a rest would wait for each load of the rest
+        // full groups only: a loop with a remainder would wait for each load of the remainder
+        constexpr int at_once = 8;
         const S* const mine_of_basis = basis + row * k + c;
         T value = w(row, c);
         for (i64 i = 0; i <= j; i += at_once) {
@@ -284,7 +291,7 @@ WL_DEVICE void gmres_subtract(const item& it, i64 s, i64 n, i64 k, const S* basi
     for (i64 e = it.thread(); e < (j + 1) * k; e += WL_BLOCK)
       if (takes_part(status, e % k, REPEAT, before, after))
         sums(e / k, e % k) += h(e / k, e % k);
-    it.barrier(); // before `after` says otherwise
+    it.barrier(); // before one work-item overwrites `after`
   }
   for (i64 chunk = 0; chunk < across; ++chunk) {
     const i64 c = chunk * t.width + t.column;

@@ -1,6 +1,6 @@
-// The device functions that GPU compilers spell differently: indices of a work-item, and exchange
-// within its wave and its block. All other headers here, and the launcher in unified/map_simt.hpp,
-// call only these functions.
+// The device functions that have different names in the GPU compilers: indices of a work-item, and
+// exchange of values within its wave and its block. All other headers of this folder, and the
+// launcher in unified/map_simt.hpp, call only these functions.
 //
 // The compiling backend defines WL_WARP (lanes of a wave) and WL_BLOCK (work-items of a block).
 // Under SYCL on a CPU both may be 1; then a block is one work-item and shuffles are the identity.
@@ -18,10 +18,11 @@
 #error "the compiling backend must define WL_WARP and WL_BLOCK"
 #endif
 
-// WL_ENTRY(name)(WL_GRID ...) { WL_RUN(statement) } is a kernel; WL_SHARED an array of the block's.
+// WL_ENTRY(name)(WL_GRID ...) { WL_RUN(statement) } defines a kernel; WL_SHARED defines an array in
+// shared memory.
 #if defined(WL_CUDA) || defined(WL_HIP)
 // WL_BLOCKS_EACH, if defined, is the number of blocks that a multiprocessor must be able to hold:
-// it bounds registers.
+// it limits the registers of a work-item.
 #if defined(WL_BLOCKS_EACH)
 #define WL_ENTRY(name) extern "C" __global__ void __launch_bounds__(WL_BLOCK, WL_BLOCKS_EACH) name
 #else
@@ -45,7 +46,7 @@
 #define WL_RUN(...)                                                                                \
   const wl::item it{};                                                                             \
   __VA_ARGS__
-// group_local_memory_for_overwrite crashes the run-time compiler 2026.2; this does not.
+// group_local_memory_for_overwrite crashes the run-time compiler 2026.2; this definition does not.
 #define WL_SHARED(T, name, N) T(&name)[N] = wl::shared_array<T, N, __COUNTER__>
 namespace wl {
 template <class T, int N, int Tag>
@@ -70,7 +71,7 @@ namespace wl {
 
 using u64 = unsigned long long;
 
-// ---------------------------------------------------------------- who am I
+// ---------------------------------------------------------------- indices of a work-item
 
 #if defined(WL_SYCL)
 namespace this_item = sycl::ext::oneapi::this_work_item;
@@ -97,7 +98,7 @@ struct item {
   WL_DEVICE i64 blocks() const { return i64(gridDim.x); }
   WL_DEVICE void barrier() const {
 #if defined(WL_CUDA) && WL_BLOCK == WL_WARP
-    __syncwarp(); // the block is a wave: there are no others to wait for
+    __syncwarp(); // the block is one wave: no other wave takes part in the barrier
 #else
     __syncthreads();
 #endif
@@ -124,7 +125,8 @@ WL_DEVICE i32 shuffle_word(i32 word, int from) {
   return sycl::select_from_group(this_item::get_sub_group(), word, sycl::id<1>(from));
 }
 WL_DEVICE u64 ballot(bool vote) {
-  // OR over the wave, one word a half: the ballot extension is not everywhere.
+  // OR over the wave, one 32-bit word per half wave: the ballot extension does not exist
+  // everywhere.
   constexpr int bits = 8 * sizeof(u32);
   const auto wave = this_item::get_sub_group();
   const int l = int(wave.get_local_linear_id());
@@ -144,7 +146,7 @@ struct words_of {
   i32 word[sizeof(T) / sizeof(i32)];
 };
 
-// The value of lane `from` of my wave.
+// The value of lane `from` of this wave.
 template <class T>
 WL_DEVICE T shuffle(T value, int from) {
   auto words = __builtin_bit_cast(words_of<T>, value);
@@ -152,8 +154,8 @@ WL_DEVICE T shuffle(T value, int from) {
     words.word[i] = shuffle_word(words.word[i], from);
   return __builtin_bit_cast(T, words);
 }
-// The value of lane `from` of this lane's group of W adjacent lanes. Separate from the general
-// shuffle, because on CUDA one instruction does it where `from` is a constant.
+// The value of lane `from` of this lane's group of W adjacent lanes. It is separate from the
+// general shuffle, because on CUDA it is one instruction if `from` is a constant.
 template <int W, class T>
 WL_DEVICE T of_group(const item& it, T value, int from) {
 #if defined(WL_CUDA)
@@ -170,14 +172,14 @@ template <class T>
 WL_DEVICE T shuffle_xor(const item& it, T value, int mask) {
   return shuffle(value, lane_of(it) ^ mask);
 }
-// The value of the lane `by` below; the lowest lanes get their own.
+// The value of the lane `by` below this one; the lowest `by` lanes get their own value.
 template <class T>
 WL_DEVICE T shuffle_up(const item& it, T value, int by) {
   const int lane = lane_of(it);
   return shuffle(value, lane >= by ? lane - by : lane);
 }
 
-// The sum over W adjacent lanes, in each of them. W divides WL_WARP.
+// The sum over W adjacent lanes, returned to each of them. W divides WL_WARP.
 template <int W, class S>
 WL_DEVICE S sum_of_lanes(const item& it, S value) {
   static_assert(W <= WL_WARP && WL_WARP % W == 0, "groups of lanes divide the wave");
@@ -189,8 +191,8 @@ WL_DEVICE S sum_of_lanes(const item& it, S value) {
 }
 
 // Adds up A values of each lane over L adjacent lanes: lane l gets sum l % A. Each step halves the
-// values still to be exchanged: A - 1 shuffles and one for every doubling from A to L; one sum at a
-// time would take A log2(L).
+// number of values to exchange. It takes A - 1 shuffles and one for every doubling from A to L; one
+// sum at a time would take A log2(L) shuffles.
 template <int L, int A, class S>
 WL_DEVICE S reduce_scatter(const item& it, S (&each)[A]) {
   static_assert(A <= L && L % A == 0, "every sum has a lane");
@@ -200,7 +202,8 @@ WL_DEVICE S reduce_scatter(const item& it, S (&each)[A]) {
     const bool upper = (lane & half) != 0;
 #pragma unroll
     for (int a = 0; a < half; ++a) {
-      // Read before one is chosen: CUDA's compiler chooses between addresses else, in local memory.
+      // Both values are read before one is selected: otherwise CUDA's compiler selects between
+      // their addresses, which moves the array to local memory.
       const S low = each[a], high = each[a + half];
       const S given = upper ? low : high;
       each[a] = (upper ? high : low) + shuffle_xor(it, given, half);
@@ -215,8 +218,8 @@ WL_DEVICE S reduce_scatter(const item& it, S (&each)[A]) {
   return sum;
 }
 
-// The sum over the block, in every work-item; in an order that does not depend on anything but
-// WL_BLOCK.
+// The sum over the block, returned to every work-item. The order of the additions depends on
+// WL_BLOCK alone.
 template <class S>
 WL_DEVICE S sum_of_block(const item& it, S value) {
   constexpr int waves = WL_BLOCK / WL_WARP;
@@ -253,7 +256,7 @@ WL_DEVICE S sum_in_first_wave(const item& it, S value, S* of_wave) {
   return value;
 }
 
-// A barrier of the wave's lanes; earlier stores are visible to the wave afterwards.
+// A barrier of the lanes of a wave; earlier stores are visible to the wave afterwards.
 #if defined(WL_CUDA) || defined(WL_LOCKSTEP)
 WL_DEVICE void wave_barrier() { __syncwarp(); }
 #elif defined(WL_HIP)
@@ -266,8 +269,8 @@ WL_DEVICE void wave_barrier() {
 WL_DEVICE void wave_barrier() { sycl::group_barrier(this_item::get_sub_group()); }
 #endif
 
-// Loads before this point, except load_pack, are issued before it. CUDA's compiler would issue them
-// at their use, and a wave would wait once for each.
+// Loads before this point, except load_pack, are issued before it. CUDA's compiler would issue each
+// load at its use, and a wave would wait for each.
 WL_DEVICE void asked_before() {
 #if defined(WL_CUDA)
   __syncwarp();
@@ -297,8 +300,8 @@ WL_DEVICE void fence() { __threadfence(); }
 WL_DEVICE i32 fetch_add(i32* counter, i32 by) { return atomicAdd(counter, by); }
 #endif
 
-// True in every work-item of exactly one of `blocks` blocks: the last to arrive. It may read the
-// results of the other blocks. The counter is 0 before the launch and after it.
+// True in every work-item of exactly one of `blocks` blocks, the last to arrive. This block may
+// read the results of the other blocks. The counter is 0 before the launch and after it.
 WL_DEVICE bool is_last_of(const item& it, i32* counter, i64 blocks) {
   WL_SHARED(i32, last, 1);
   fence();

@@ -1,4 +1,4 @@
-// The memory of a block that its launch asked for. Only the executor of CUDA asks for any.
+// The shared memory of a block that its launch allocates. Only the executor of CUDA allocates any.
 #pragma once
 #include "simt/lanes.hpp"
 

@@ -2,22 +2,22 @@
 // several blocks compute a row. They first find its columns, as bits of a mask, in any order. They
 // then accumulate its sums in shared memory, one range of the row after the other.
 //
-// Columns use a mask because each term takes one atomic operation without probing, and bits are
-// sorted. The mask is cut into windows. A window begins at the first remaining column, so that the
-// number of windows depends on the number of columns between entries and not on the width of the
-// matrix.
+// The columns use a bit mask because a term then takes one atomic operation without probing, and
+// because bits are sorted. The mask is cut into windows. A window begins at the first remaining
+// column, so that the number of windows depends on the number of columns between entries and not on
+// the width of the matrix.
 //
-// Sums use ranges of the row's entries instead of windows of columns with one cell per column:
-// where rows are 8 % full, 92 of 100 cells are empty, and every range or window searches its
-// beginning in every right row. A range of 1408 float64 reads 12 times the terms for one search.
-// The position of a column is bisected within one of 512 buckets: two steps more than reading a
-// mask.
+// The sums use ranges of the row's entries, not windows of columns with one cell per column. Where
+// rows are 8 % full, 92 of 100 cells of a window are empty. Every range or window begins with a
+// search in every right row, so fewer of them are better. A range of 1408 float64 reads 12 times
+// the terms for one search. The position of a column is bisected within one of 512 buckets, which
+// takes two steps more than reading a mask.
 //
-// Terms, and not right rows, are distributed evenly: rows of the square of a graph meet right rows
-// of 9 entries and of thousands, and short ones leave most lanes idle. Two terms of a step may then
-// have the same column. The first of them adds to the sum, and adds the later ones in their order:
-// every sum is in the order of the left row with products rounded before they are added, the same
-// bits as unified/spgemm.hpp.
+// Terms, and not right rows, are distributed evenly: rows of the square of a graph have right rows
+// of 9 entries and of thousands, and short right rows would leave most lanes idle. Two terms of a
+// step may then have the same column. The work-item with the first of them adds its own term and
+// then the later ones in their order. So every sum is in the order of the left row, with products
+// rounded before they are added: the same bits as unified/spgemm.hpp.
 #pragma once
 #include "simt/bits.hpp"
 #include "unified/coarsen_rows.hpp"
@@ -26,7 +26,7 @@
 namespace wl {
 
 constexpr int kBitsOfWord = 8 * sizeof(u32);
-// Words of the mask of a window: 16 KiB, 131072 columns.
+// Words of the mask of a window: 16 KiB for 131072 columns.
 constexpr int kMaskWords = 4096;
 
 // Bytes of the cells of a range. With the other arrays in shared memory a block has 30 KiB: seven
@@ -36,7 +36,7 @@ constexpr int kRangeBytes = 22 * 1024;
 template <class T, class I>
 constexpr int range_cells = kRangeBytes / int(sizeof(T) + sizeof(I) + sizeof(i32));
 
-// Which part of a row a block has: item `at` of count * shares.
+// The part of a row that a block processes: item `at` of count * shares.
 struct row_share {
   i64 row, share;
 };
@@ -47,7 +47,7 @@ WL_DEVICE row_share share_of(i64 at, i64 shares, const I* rows) {
 }
 
 // Calls use(low, words) for windows of the columns of a row that are in a share of all columns. The
-// mask has `words` words then, of the columns from `low` on.
+// mask then has `words` words for the columns from `low` on.
 template <class I, class Use>
 WL_DEVICE void for_windows(const item& it, i64 share, i64 shares, i64 columns, i64 width, I begin,
                            I end, const I* indices, const I* other_indptr, const I* other_indices,
@@ -74,7 +74,8 @@ WL_DEVICE void for_windows(const item& it, i64 share, i64 shares, i64 columns, i
                   });
     it.barrier();
     use(low, words, mask);
-    low = sum_of_block(it, least_column{next}).value; // all have read the mask when they go on
+    // all have read the mask when the reduction ends
+    low = sum_of_block(it, least_column{next}).value;
   }
 }
 
@@ -97,8 +98,8 @@ WL_DEVICE void count_long(const item& it, i64 count, i64 shares, i64 columns, i6
   }
 }
 
-// lengths[row] = the number of columns of a row; found = the number of columns in the shares before
-// each.
+// lengths[row] = the number of columns of a row; found = the number of columns in the preceding
+// shares of the row.
 template <class I>
 WL_DEVICE void join_shares(const item& it, i64 count, i64 shares, const I* rows, I* found,
                            I* lengths) {
@@ -115,7 +116,7 @@ WL_DEVICE void join_shares(const item& it, i64 count, i64 shares, const I* rows,
 }
 
 // The sorted columns of rows that have more than `most`: row i begins at target[i], and each share
-// begins after the columns that `found` counts.
+// begins after the columns that `found` counts before it.
 template <class I>
 WL_DEVICE void place_long(const item& it, i64 count, i64 shares, i64 columns, i64 width,
                           const I* rows, const I* indptr, const I* indices, const I* other_indptr,
@@ -133,7 +134,7 @@ WL_DEVICE void place_long(const item& it, i64 count, i64 shares, i64 columns, i6
                     u32 bits = word < words ? mask[word] : 0;
                     const partial_sum placed = sums_before(it, ones_in(bits));
                     I place = to + I(placed.before);
-                    for (; bits; bits &= bits - 1) // the lowest one, each time
+                    for (; bits; bits &= bits - 1) // the lowest bit in each iteration
                       new_indices[place++] =
                           I(low + i64(word) * kBitsOfWord + ones_in(~bits & (bits - 1)));
                     to += I(placed.all);
@@ -147,10 +148,10 @@ template <class I>
 struct range_columns {
   static constexpr int buckets = 512;
   const I* columns;
-  short* first; // of each bucket, and the number of columns
+  short* first; // the first position of each bucket, and at the end the number of columns
   int shift;
 
-  // All work-items call it together, after the columns are there.
+  // All work-items call it together, after the columns are in shared memory.
   WL_DEVICE static range_columns made(const item& it, const I* columns, short* first, int width) {
     const i64 span = i64(columns[width - 1]) - i64(columns[0]);
     int shift = 0;
@@ -166,15 +167,16 @@ struct range_columns {
   }
 };
 
-// The sums of a range: which term of a step is the first of its column, and the terms after it.
+// The sums of a range. Several terms of a step may have the same column: the first one adds the
+// later ones.
 template <class T>
 struct range_sums {
-  // Steps until owners are reset: until then, owners of later steps are smaller.
+  // Steps until the owners are reset. Until then the owners of later steps are smaller.
   static constexpr int turns = 64;
   T* sums;
-  i32* owner; // of each sum: the smallest of turn * WL_BLOCK + work-item
+  i32* owner; // of each sum: the smallest value of turn * WL_BLOCK + work-item
   int width;
-  // Terms of a step that are not the first of their columns, in their order.
+  // Terms of a step that are not the first ones of their columns, in their order.
   i32* late_place;
   T* late_term;
   i32* of_wave;
@@ -184,8 +186,8 @@ struct range_sums {
       owner[j] = turns * WL_BLOCK;
     it.barrier();
   }
-  // Adds a term at a position, or none if it is -1. All work-items call it together; their terms
-  // are in their order. `turn` is the number of remaining steps.
+  // Adds a term at a position, or none if the position is -1. All work-items call it together;
+  // their terms are in their order. `turn` is the number of steps that remain.
   WL_DEVICE void add(const item& it, int& turn, int place, T term) const {
     constexpr int waves = WL_BLOCK / WL_WARP;
     if (turn == 0) {

@@ -1,5 +1,5 @@
-// New rows with entries of given rows. LANES adjacent work-items share a row, so that they read and
-// write adjacent entries. See wollemi.core.operations.rows.
+// New rows that consist of entries of given rows. LANES adjacent work-items share a row, so that
+// they read and write adjacent entries. See wollemi.core.operations.rows.
 #pragma once
 #include "simt/bits.hpp"
 #include "simt/shared_atomics.hpp"
@@ -19,8 +19,8 @@ WL_DEVICE void each_entry(const item& it, i64 m, Begin begin, End end, Visit vis
   }
 }
 
-// Calls put(e, to) for each entry e that is kept, `to` being its new position: the kept entries of
-// row i are in their order from target[i] on.
+// Calls put(e, to) for each entry e that stays, with its new position `to`. The entries of row i
+// that stay are stored from target[i] on, in their order.
 template <int LANES, class I, class Keep, class Put>
 WL_DEVICE void each_kept(const item& it, i64 m, const I* begin, const I* end, const I* target,
                          Keep keep, Put put) {
@@ -123,7 +123,7 @@ WL_DEVICE void band_of_rows(const item& it, i64 m, const I* begin, const I* end,
 }
 
 // Lists the columns of the entries for which a comparison with a number holds. with_comparison
-// calls of_row once with all rows, so that its loop has one comparison alone.
+// calls of_row once with all rows, so that its loop contains only one comparison.
 template <int LANES, class T, class I>
 struct columns_compared {
   using sum = int;
@@ -153,7 +153,7 @@ WL_DEVICE void compare_number_rows(const item& it, i64 m, const I* begin, const 
       m);
 }
 
-// a / b of numbers that are not negative. GPUs divide numbers of 32 bits in a quarter of the time.
+// a / b of numbers that are not negative. GPUs divide 32-bit numbers in a quarter of the time.
 WL_DEVICE i64 quotient(i64 a, i64 b) {
   return (u64(a) | u64(b)) >> 32 ? a / b : i64(u32(a) / u32(b));
 }

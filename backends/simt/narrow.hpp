@@ -1,4 +1,4 @@
-// 16-bit floating-point types that products of matrices read and write. Sums are in float.
+// 16-bit floating-point types that products of matrices read and write. Sums are of type float.
 #pragma once
 #include "simt/lanes.hpp"
 
@@ -51,11 +51,12 @@ WL_DEVICE half half_of(float v) {
 WL_DEVICE float widen(half v) { return float(__builtin_bit_cast(_Float16, v.bits)); }
 WL_DEVICE half half_of(float v) { return {__builtin_bit_cast(u16, _Float16(v))}; }
 #else
-// Where not every device of a compiler has the type: the exponent of a half is 112 below a float's.
+// For compilers that do not support the type on every device. The bias of the exponent of a half is
+// 112 below the bias of a float.
 WL_DEVICE float widen(half v) {
   const u32 sign = u32(v.bits & 0x8000u) << 16, exponent = v.bits >> 10 & 0x1fu,
             mantissa = v.bits & 0x3ffu;
-  if (exponent == 0) // of which the last bit is 2^-24
+  if (exponent == 0) // subnormal: the last bit is 2^-24
     return float_of(bits_of(float(mantissa) * 0x1p-24f) | sign);
   const u32 wide = exponent == 0x1fu ? 0xffu : exponent + 112;
   return float_of(sign | wide << 23 | mantissa << 13);
@@ -69,13 +70,13 @@ WL_DEVICE half half_of(float v) {
     bits = 0x7c00u;
   else if (size < 0x38800000u) // below 2^-14: the adder rounds to multiples of 2^-24
     bits = bits_of(float_of(size) + 0.5f) - bits_of(0.5f);
-  else // to the nearest, ties to even; a carry goes into the exponent
+  else // to the nearest, ties to even; a carry increments the exponent
     bits = (size - (112u << 23) + 0xfffu + (size >> 13 & 1u)) >> 13;
   return {u16(sign | bits)};
 }
 #endif
 
-// A value that is stored in S, in the type T that is computed in: every value of S is one of T.
+// A value that is stored in S, converted to the type T of the computation. The conversion is exact.
 template <class T, class S>
 WL_DEVICE T raised(S v) {
   if constexpr (same<S, T>::value)
@@ -86,7 +87,7 @@ WL_DEVICE T raised(S v) {
     return {v.re, v.im};
 }
 
-// The two numbers of 16 bits that are in a word.
+// The two 16-bit numbers in a word.
 template <class T>
 WL_DEVICE void widen_both(u32 word, float& low, float& high);
 template <>
@@ -108,7 +109,7 @@ WL_DEVICE void widen_both<half>(u32 word, float& low, float& high) {
 
 WL_DEVICE bfloat bfloat_of(float v) {
   const u32 bits = bits_of(v);
-  if ((bits & 0x7fffffffu) > 0x7f800000u) // rounding could make infinity of NaN
+  if ((bits & 0x7fffffffu) > 0x7f800000u) // rounding could turn a NaN into infinity
     return {u16(bits >> 16 | 0x40u)};
   return {u16((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16)};
 }
@@ -127,7 +128,7 @@ struct narrowed<bfloat> {
 };
 
 // The factor of vectors of length 1 that are stored in S: see unit_of in core/operations/gmres.py.
-// A power of two, which rounds nothing.
+// It is a power of two, so that multiplication by it does not round.
 template <class S>
 struct basis_unit {
   static constexpr float value = 1.0f;
@@ -146,7 +147,7 @@ WL_DEVICE T without_unit(T v) {
     return v * T(real_t<T>(1) / real_t<T>(basis_unit<S>::value));
 }
 
-// v basis_unit<S>, rounded to S; 64-bit values are converted to 16 bits by way of float.
+// v basis_unit<S>, rounded to S; 64-bit values are converted to 16 bits via float.
 template <class S, class T>
 WL_DEVICE S rounded_to(T v) {
   if constexpr (same<S, T>::value) {

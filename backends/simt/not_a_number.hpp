@@ -1,4 +1,4 @@
-// NaN, which compilers at run time have no name for.
+// NaN: run-time compilers have no standard name for it.
 #pragma once
 #include "unified/types.hpp"
 

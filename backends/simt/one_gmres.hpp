@@ -1,8 +1,8 @@
-// The steps of GMRES for one system that a block has to itself. See wollemi.core.operations.gmres.
+// The steps of GMRES where a block solves one system. See wollemi.core.operations.gmres.
 //
-// The basis and the small arrays are in memory of the block, and so is every vector that work-items
-// of other rows read. OWN_ROW is 1 where a work-item has one row: other vectors begin at its
-// elements then. Each step ends with a barrier.
+// The basis, the small arrays, and every vector that work-items of other rows read are in shared
+// memory. OWN_ROW is 1 where a work-item has one row: the pointers of the other vectors then point
+// to the element of this row. Each step ends with a barrier.
 #pragma once
 #include "simt/gmres.hpp"
 #include "simt/one_system.hpp"
@@ -25,17 +25,18 @@ WL_DEVICE void start_basis(const item& it, i64 s, i64 n, const T* r, T* v, S* ba
   it.barrier();
 }
 
-// Elements of a vector that a lane adds up side by side.
+// Elements of a vector that a lane loads and adds up in independent sums.
 constexpr int PROJECTED = 4;
 
-// h_i = <basis_i, w> for i <= j, and before = |w|, a wave for each; REPEAT is 1 for corrections.
+// h_i = <basis_i, w> for i <= j, and before = |w|; a wave computes each sum. REPEAT is 1 for
+// corrections.
 template <int REPEAT, class T, class S>
 WL_DEVICE void project_on_basis(const item& it, i64 n, const S* basis, const T* w, T* h,
                                 real_t<T>* before, const real_t<T>* after, const i64* step,
                                 const status_of<T>& status) {
   it.barrier(); // all rows of w are written
   if (!takes_part(status, 0, REPEAT, before, after))
-    return; // all work-items of the block do
+    return; // all work-items of the block return
   const i64 j = *step, many = j + (REPEAT ? 1 : 2);
   for (i64 i = wave_of(it); i < many; i += WL_BLOCK / WL_WARP) {
     T sums[PROJECTED]{};
@@ -58,8 +59,8 @@ WL_DEVICE void project_on_basis(const item& it, i64 n, const S* basis, const T* 
   it.barrier();
 }
 
-// w -= sum_i h_i basis_i for i <= j, after = |w|. The second time h are corrections, which are
-// added to `sums`.
+// w -= sum_i h_i basis_i for i <= j, after = |w|. In the second projection h holds the corrections,
+// which are added to `sums`.
 template <int REPEAT, class T, class S>
 WL_DEVICE void subtract_projection(const item& it, i64 n, const S* basis, T* w, const T* h, T* sums,
                                    const real_t<T>* before, real_t<T>* after, const i64* step,
@@ -79,7 +80,7 @@ WL_DEVICE void subtract_projection(const item& it, i64 n, const S* basis, T* w, 
   if constexpr (REPEAT) {
     for (i64 i = it.thread(); i <= j; i += WL_BLOCK)
       sums[i] += h[i];
-    it.barrier(); // all work-items have looked at `after`
+    it.barrier(); // all work-items have read `after`
   }
   own = total_of_block(it, own);
   if (it.thread() == 0)
@@ -87,7 +88,7 @@ WL_DEVICE void subtract_projection(const item& it, i64 n, const S* basis, T* w, 
   it.barrier();
 }
 
-// Turns column j of the Hessenberg matrix and g; one work-item does.
+// Applies the rotations to column j of the Hessenberg matrix and to g, in one work-item.
 template <class T>
 WL_DEVICE void rotate_in_block(const item& it, i64 s, const T* h, real_t<T>* after,
                                const real_t<T>* before, T* hessenberg, real_t<T>* cosine, T* sine,
@@ -129,8 +130,9 @@ WL_DEVICE void keep_direction(const item& it, i64 n, const T* z, T* basis, const
   it.barrier();
 }
 
-// As solve_rows. From the bottom, as soon as an unknown is known, each work-item takes its part off
-// the rows that it has. `left` and `sizes` have s elements each.
+// Does the work of solve_rows. The rows are solved from the last one up. As soon as an unknown is
+// known, each work-item subtracts its term from the rows that the work-item has. `left` and `sizes`
+// have s elements each.
 template <class T>
 WL_DEVICE remainder<real_t<T>> solve_rows_together(const item& it, i64 s, const T* hessenberg,
                                                    const T* g, i64 most, i64 rows, T* y, T* left,

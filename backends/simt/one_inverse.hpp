@@ -1,19 +1,19 @@
-// Preconditioners that approximate an inverse on a pattern, for one system that a block has to
-// itself. See wollemi.core.operations.isai.
+// Preconditioners that approximate an inverse on a pattern, where a block solves one system. See
+// wollemi.core.operations.isai.
 #pragma once
 #include "simt/one_system.hpp"
 #include "unified/isai.hpp"
 
 namespace wl {
 
-// The small systems of `count` rows, a work-item a row. `work` has width (width + 1) WL_BLOCK
-// elements. Ends with a barrier.
+// The small systems of `count` rows, one row for each work-item. `work` has width (width + 1)
+// WL_BLOCK elements. Ends with a barrier.
 template <class T, class I>
 WL_DEVICE void invert_rows(const item& it, i64 count, i64 width, const I* rows, const I* pointers,
                            const I* columns, const I* indptr, const I* indices, const T* data,
                            T* work, T* w, i64* singular) {
   for (i64 e = it.thread(); e < width * (width + 1) * WL_BLOCK; e += WL_BLOCK)
-    work[e] = T(0); // these are the elements that the work-item uses
+    work[e] = T(0); // the elements that this work-item uses
   i64 failed = 0;
   for (i64 base = 0; base < count; base += WL_BLOCK) {
     const isai_general<T, I> f{rows + base, pointers,      columns, indptr, indices, data,
@@ -27,7 +27,7 @@ WL_DEVICE void invert_rows(const item& it, i64 count, i64 width, const I* rows, 
   it.barrier();
 }
 
-// Element `row` of the product of a matrix of B x B blocks, by a work-item alone.
+// Element `row` of the product with a matrix of B x B blocks, computed by one work-item.
 template <class T, class I>
 WL_DEVICE T row_of_blocks_times(i64 row, i64 size, const I* indptr, const I* indices, const T* data,
                                 const T* x) {
@@ -39,8 +39,8 @@ WL_DEVICE T row_of_blocks_times(i64 row, i64 size, const I* indptr, const I* ind
   return sum;
 }
 
-// y = alpha A x + beta y for the rows of a work-item; A is by rows where `size` is 0, else of
-// blocks of that size. OWN_ROW is 1 where y begins at the element of the only row.
+// y = alpha A x + beta y for the rows of a work-item. A is a CSR matrix where `size` is 0, else it
+// has blocks of that size. OWN_ROW is 1 where y points to the element of the only row.
 template <int OWN_ROW, class T, class I>
 WL_DEVICE void multiply_inverse(const item& it, i64 n, i64 size, const I* indptr, const I* indices,
                                 const T* data, const T* x, T* y, T alpha, T beta) {

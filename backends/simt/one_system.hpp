@@ -1,7 +1,7 @@
-// The steps of a solver for one system that a block has to itself. Either vectors are in memory of
-// the block, and a work-item has the rows thread, thread + WL_BLOCK, ... in every step. Or a
-// work-item has some rows of its own, with the elements of vectors in its registers; only
-// the vectors that products gather from are in memory of the block.
+// The steps of a solver where a block solves one system. There are two layouts. Either all vectors
+// are in shared memory, and a work-item processes the rows thread, thread + WL_BLOCK, ... in every
+// step. Or a work-item holds the elements of vectors for some rows in registers, and only the
+// vectors that products gather from are in shared memory.
 #pragma once
 #include "simt/not_a_number.hpp"
 #include "unified/precision.hpp"
@@ -17,7 +17,8 @@ constexpr int power_from = 2 * power_from<(N + 1) / 2>;
 template <>
 constexpr int power_from<1> = 1;
 
-// The sum over the block, in the first work-item. All sums of a type share their memory.
+// The sum over the block, returned to the first work-item. All sums of a type use the same shared
+// memory.
 template <class S>
 WL_DEVICE S total_of_block(const item& it, S value) {
   constexpr int waves = WL_BLOCK / WL_WARP;
@@ -34,8 +35,8 @@ WL_DEVICE S total_of_block(const item& it, S value) {
   return value;
 }
 
-// f(row, index of its elements in vectors) for the rows of a work-item. OWN_ROW is 1 where it
-// has one row, and the vectors begin at its elements.
+// f(row, index of its elements in vectors) for the rows of a work-item. OWN_ROW is 1 where the
+// work-item has one row; vectors then point to the element of this row.
 template <int OWN_ROW, class F>
 WL_DEVICE void for_rows_of_item(const item& it, i64 n, const F& f) {
   if constexpr (OWN_ROW) {
@@ -47,7 +48,7 @@ WL_DEVICE void for_rows_of_item(const item& it, i64 n, const F& f) {
   }
 }
 
-// A functor on all rows, without a sum.
+// Evaluates a functor without a sum on all rows.
 template <class F>
 WL_DEVICE void for_rows(const item& it, i64 n, const F& f) {
   const auto state = f.column(0);
@@ -56,7 +57,7 @@ WL_DEVICE void for_rows(const item& it, i64 n, const F& f) {
       f(row, 0, state);
 }
 
-// A functor on all rows, and its last step with the sum. Ends with a barrier.
+// Evaluates a functor on all rows, and its last step with the sum. Ends with a barrier.
 template <class F>
 WL_DEVICE void add_up_rows(const item& it, i64 n, const F& f) {
   const auto state = f.column(0);
@@ -71,7 +72,7 @@ WL_DEVICE void add_up_rows(const item& it, i64 n, const F& f) {
 }
 
 // The rows of a work-item: `first`, and further rows `distance` apart, P at most. Work-items of a
-// wave have adjacent rows: adjacent elements of vectors are in different banks of memory.
+// wave have adjacent rows, so that they access different banks.
 template <int P>
 struct own_rows {
   static constexpr int most = P, distance = WL_BLOCK;
@@ -84,8 +85,8 @@ struct own_rows {
   }
 };
 
-// The rows of which a lane has the elements of vectors, where a wave has a dense matrix of N rows:
-// a group of lanes has adjacent rows, and divides them among its lanes.
+// The rows for which a lane holds the elements of vectors, where a wave holds a dense matrix of N
+// rows: a group of lanes has adjacent rows, and divides them among its lanes.
 template <int N>
 struct tile_rows {
   static constexpr int lanes = 4, of_group = (N * lanes + WL_WARP - 1) / WL_WARP,
@@ -110,7 +111,8 @@ WL_DEVICE void for_each_own(const Own& own, const F& f) {
       f(m);
 }
 
-// A functor on the rows of a work-item, where vectors begin at its elements, without a sum.
+// Evaluates a functor without a sum on the rows of a work-item. Vectors point to the elements of
+// these rows.
 template <class Own, class F>
 WL_DEVICE void for_own_rows(const Own& own, const F& f) {
   const auto state = f.column(0);
@@ -118,7 +120,8 @@ WL_DEVICE void for_own_rows(const Own& own, const F& f) {
     for_each_own(own, [&](int m) { f(m, 0, state); });
 }
 
-// A functor on the rows of all work-items, and its last step with the sum. Ends with a barrier.
+// Evaluates a functor on the rows of all work-items, and its last step with the sum. Ends with a
+// barrier.
 template <class Own, class F>
 WL_DEVICE void add_up_own_rows(const item& it, const Own& own, const F& f) {
   const auto state = f.column(0);
@@ -131,7 +134,8 @@ WL_DEVICE void add_up_own_rows(const item& it, const Own& own, const F& f) {
   it.barrier();
 }
 
-// Elements of vectors begin at a work-item's first one, and are `distance` apart: 1 in registers.
+// A vector that points to a work-item's first element. Its elements are `distance` apart: 1 in
+// registers.
 template <class Own, class T>
 WL_DEVICE void copy_own_rows(const Own& own, const T* from, int from_distance, T* to,
                              int to_distance) {
@@ -155,7 +159,7 @@ WL_DEVICE T value_as(S value) {
 // Entries of a row that a work-item loads before it uses the first of them.
 constexpr int AHEAD = 4;
 
-// The product of a row with a vector, by a work-item alone.
+// The product of a row with a vector, computed by one work-item.
 template <class T, class S, class I>
 WL_DEVICE T row_times(I begin, I end, const I* indices, const S* data, const T* x) {
   T sums[AHEAD]{};
@@ -170,7 +174,7 @@ WL_DEVICE T row_times(I begin, I end, const I* indices, const S* data, const T* 
   return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
-// y = alpha A x + beta y; LANES of a wave share a row.
+// y = alpha A x + beta y; LANES lanes of a wave share a row.
 template <int LANES, class T, class S, class I>
 WL_DEVICE void multiply_rows(const item& it, i64 n, const I* indptr, const I* indices,
                              const S* data, const T* x, T* y, T alpha, T beta) {
@@ -207,16 +211,16 @@ WL_DEVICE void multiply_rows(const item& it, i64 n, const I* indptr, const I* in
   }
 }
 
-// The entries of the rows of a work-item in its registers, W at most for each of P rows. Columns
-// have 16 bits. Zeros follow a shorter row.
+// The entries of the rows of a work-item in registers, at most W for each of P rows. Columns have
+// 16 bits. A shorter row is padded with zeros.
 template <class S, int W, int P>
 struct held_rows {
   S values[P][W];
   u32 columns[P][(W + 1) / 2];
 
-  // `pairs` has two columns in each number, elements of adjacent work-items next to each other: a
-  // load of the indices of rows would take several pieces of memory. Row i is `begins[i]` to
-  // `begins[i + 1]`.
+  // `pairs` holds two columns in each number; the numbers of adjacent work-items are adjacent, so
+  // that loads are coalesced. Loads from the column indices of CSR would not be. Row i has the
+  // entries begins[i] to begins[i + 1].
   WL_DEVICE void load(const item& it, const u32* pairs, const i32* begins, const S* data) {
     constexpr int words = (W + 1) / 2;
 #pragma unroll
@@ -236,7 +240,7 @@ struct held_rows {
     return u % 2 == 0 ? columns[m][u / 2] & 0xffffu : columns[m][u / 2] >> 16;
   }
 
-  // Gives out(m, element m of the product).
+  // Calls out(m, element m of the product).
   template <class T, class Out>
   WL_DEVICE void times(const item&, const own_rows<P>&, const T* x, const Out& out) const {
 #pragma unroll
@@ -259,8 +263,8 @@ struct held_rows {
   }
 };
 
-// All N elements of the row of a work-item, zeros too. Entries go through a tile of N x (N | 1)
-// elements, in which no two work-items write one element: `places` has the element of each.
+// All N elements of the row of a work-item, including zeros. The entries pass through a tile of N x
+// (N | 1) elements, to which no two entries go: `places` holds the element of each entry.
 template <class S, int N>
 struct dense_row {
   static constexpr int stride = N | 1, parts = 3, together = 16;
@@ -292,14 +296,14 @@ struct dense_row {
   WL_DEVICE S on_diagonal(const own_rows<1>&, int) const { return diagonal; }
 };
 
-// Bytes of elements in memory that a lane asks for together.
+// Bytes of matrix elements that a lane loads together.
 constexpr int AT_ONCE = 64;
 
-// All elements of a matrix of N rows in a wave, which is the block: a group of lanes has adjacent
-// rows, and each lane every fourth column of them, KEPT columns in registers and the others in
-// memory of the block. The fewer registers a wave has, the more waves a multiprocessor has. An
-// element of a vector that a lane loads serves all rows of its group, where a row in one lane takes
-// a load for each element.
+// All elements of a matrix of N rows in a block of one wave. A group of lanes has adjacent rows,
+// and each lane every `lanes`-th column of them: KEPT columns in registers, the others in shared
+// memory. With fewer registers for each wave a multiprocessor holds more waves. An element of a
+// vector that a lane loads serves all rows of its group; with one row in each lane, every element
+// would take a load.
 template <class S, int N, int KEPT>
 struct dense_tile {
   using rows = tile_rows<N>;
@@ -310,9 +314,10 @@ struct dense_tile {
   S diagonal[most];
   const S* rest;
 
-  // Element (i, j) of a lane is at (j height + i) WL_WARP in memory: adjacent lanes are in
-  // different banks. The columns of registers pass through the memory first. A move has an entry in
-  // its low half and the element of the tile in the other; `in_registers` of them come first.
+  // Element (i, j) of a lane is at (j height + i) WL_WARP in shared memory: adjacent lanes access
+  // different banks. The columns for registers pass through shared memory first. A move holds an
+  // entry in its low half and the element of the tile in its upper half; the first `in_registers`
+  // moves are for the columns in registers.
   WL_DEVICE void load(const item& it, const u32* moves, i64 in_registers, i64 entries,
                       const S* data, S* tile) {
     static_assert(N > 0 && WL_BLOCK == WL_WARP, "a wave has all rows");
@@ -340,7 +345,8 @@ struct dense_tile {
     const int lane = it.thread() % lanes;
     T sums[lanes * most]{};
     add_columns<0>(lane, x, sums);
-    // Each step halves the sums that a lane has: at last the ones of its own rows.
+    // Each step halves the number of sums of a lane; in the end a lane holds the sums of its own
+    // rows.
 #pragma unroll
     for (int distance = lanes / 2; distance > 0; distance /= 2) {
       const bool upper = (lane & distance) != 0;
@@ -359,9 +365,9 @@ struct dense_tile {
   WL_DEVICE S on_diagonal(const rows&, int m) const { return diagonal[m]; }
 
 private:
-  // Adds the products of columns FIRST and later ones of the lane. The elements of some columns are
-  // asked for before the first of them is used: CUDA's compiler would give all of them one register
-  // where registers are short, and a wave would wait for each.
+  // Adds the products of columns FIRST and later ones of the lane. The elements of several columns
+  // are loaded before the first of them is used. CUDA's compiler would load all of them into one
+  // register where registers are scarce, and a wave would wait for each load.
   template <int FIRST, class T>
   WL_DEVICE void add_columns(int lane, const T* x, T (&sums)[lanes * most]) const {
     constexpr bool kept = FIRST < KEPT;
@@ -394,7 +400,8 @@ private:
       add_columns<FIRST + count>(lane, x, sums);
   }
 
-  // Columns FIRST to FIRST + COUNT of all lanes in the tile, with zeros. Ends with a barrier.
+  // Stores columns FIRST to FIRST + COUNT of all lanes in the tile, including zeros. Ends with a
+  // barrier.
   template <int FIRST, int COUNT>
   WL_DEVICE void fill(const item& it, const rows& own, const u32* moves, i64 count, const S* data,
                       S* tile) {
@@ -415,7 +422,7 @@ private:
   }
 };
 
-// y = alpha A x + beta y of rows in registers; elements of y are `distance` apart.
+// y = alpha A x + beta y for rows in registers; elements of y are `distance` apart.
 template <class T, class Own, class Held>
 WL_DEVICE void multiply_own_rows(const item& it, const Own& own, const Held& held, const T* x, T* y,
                                  int distance, T alpha, T beta) {
@@ -425,7 +432,7 @@ WL_DEVICE void multiply_own_rows(const item& it, const Own& own, const Held& hel
   });
 }
 
-// d_i = the sum of the entries at (i, i) of rows in registers.
+// d_i = the sum of the entries at (i, i), for rows in registers.
 template <class Own, class Held, class T>
 WL_DEVICE void diagonal_of_own_rows(const Own& own, const Held& held, T* d, int distance) {
   for_each_own(own, [&](int m) { d[m * distance] = held.on_diagonal(own, m); });

@@ -1,18 +1,18 @@
-// Ordering of entries: a stable radix sort, with one launch to count and one to move for each
-// digit, and arrays derived from an order. Each work-item has a part of the entries.
+// Orders of entries: a stable radix sort, with one launch that counts and one that moves for each
+// digit, and arrays derived from an order. Each work-item processes a part of the entries.
 #pragma once
 #include "simt/scan.hpp"
 
 namespace wl {
 
-// One of `digits` values, a power of two.
+// The digit of a key: one of `digits` values, a power of two.
 template <class I>
 WL_DEVICE i64 digit_of(const I* keys, i64 entry, i64 shift, i64 digits) {
   return (i64(keys[entry]) >> shift) & (digits - 1);
 }
 
-// counts[d * parts + p] = the number of entries of part p with digit d. Without an order it is the
-// entries' own.
+// counts[d * parts + p] = the number of entries of part p with digit d. If `order` is null, the
+// entries are in their own order.
 template <class I>
 WL_DEVICE void radix_count(const item& it, i64 n, i64 parts, i64 shift, i64 digits, const I* keys,
                            const I* order, I* counts) {
@@ -25,7 +25,7 @@ WL_DEVICE void radix_count(const item& it, i64 n, i64 parts, i64 shift, i64 digi
   }
 }
 
-// Moves the entries to the positions that the preceding counts determine; equal digits keep their
+// Moves the entries to the positions that the counts before them determine; equal digits keep their
 // order.
 template <class I>
 WL_DEVICE void radix_move(const item& it, i64 n, i64 parts, i64 shift, i64 digits, const I* keys,
@@ -88,7 +88,7 @@ WL_DEVICE void reorder_entries(const item& it, i64 n, const I* order, const I* i
   }
 }
 
-// Adds up the entries of one position of sorted rows, in their order.
+// Adds up entries with the same position in sorted rows, in their order.
 template <class T, class I>
 WL_DEVICE void merge_places(const item& it, i64 m, const I* indptr, const I* indices, const T* data,
                             const I* target, I* new_indices, T* new_data) {

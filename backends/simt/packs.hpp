@@ -1,5 +1,6 @@
-// Rows of dense matrices in vectors: E neighbours are loaded and stored at once. A caller says E >
-// 1 only where all rows begin at a multiple of a vector's bytes and have a multiple of E columns.
+// Rows of dense matrices in vectors: E adjacent numbers are loaded and stored at once. A caller
+// chooses E > 1 only if all rows begin at a multiple of a vector's bytes and have a multiple of E
+// columns.
 #pragma once
 #include "simt/narrow.hpp"
 
@@ -28,8 +29,8 @@ WL_DEVICE pack<T, E> load_pack(const T* place) {
 #endif
 }
 
-// The same where it is `there`, else zeros, after a load from the beginning of its row: loads that
-// wait for a condition one by one took twice the time.
+// The same if `there` is true, else zeros after a load from the beginning of the row: loads that
+// each wait for a condition took twice the time.
 template <int WHOLE, class T, int E>
 WL_DEVICE pack<T, E> load_part(bool there, const T* row, i64 at) {
   if constexpr (WHOLE) {
@@ -43,8 +44,8 @@ WL_DEVICE pack<T, E> load_part(bool there, const T* row, i64 at) {
   }
 }
 
-// E neighbours as the words that a load brings: held as 16-bit numbers, they would be taken apart
-// at once, and fill twice the registers.
+// E adjacent numbers as the words that a load returns. As 16-bit numbers they would be unpacked at
+// once and occupy twice the registers.
 template <class T, int E>
 struct words_in {
   static constexpr int count = sizeof(T) * E < 4 ? 1 : int(sizeof(T)) * E / 4;
@@ -80,8 +81,8 @@ WL_DEVICE void add_words(held_t<T>* sums, held_t<T> factor, const words_in<T, E>
   }
 }
 
-// How many iterations of the loop that distributes entries are unrolled: all, where a constant lane
-// saves an instruction, unless the text becomes too long for compilers.
+// How many iterations of the loop that distributes entries are unrolled. All are, where a constant
+// lane saves an instruction, unless the code becomes too long for compilers.
 WL_DEVICE constexpr int unrolled(int turns) {
 #if defined(WL_CUDA)
   return turns > 8 ? 1 : turns;
@@ -117,8 +118,8 @@ WL_DEVICE void store_pack(T* place, const held_t<T>* sums, held_t<T> alpha, held
   *y = made;
 }
 
-// The product of two indices, of 32 bits in one instruction: where one of them stays the same in a
-// loop, CUDA's compiler widens it before the loop, and multiplies 64 bits by 64.
+// The product of two indices: one instruction if both have 32 bits. If one of them is constant in a
+// loop, CUDA's compiler widens it before the loop and multiplies 64 bits by 64.
 template <class I>
 WL_DEVICE i64 wide_product(I a, I b) {
 #if defined(WL_CUDA)
@@ -131,13 +132,13 @@ WL_DEVICE i64 wide_product(I a, I b) {
   return i64(a) * b;
 }
 
-// Where row i of a matrix begins. Distances of rows fit an index.
+// The address of row i of a matrix. The distance of two rows fits an index.
 template <class I, class T>
 WL_DEVICE T* row_at(T* data, I i, I ld) {
   return data + i64(i) * ld;
 }
 
-// The same of a row that an entry of a loop names.
+// The address of a row that an entry selects in a loop.
 template <class I, class T>
 WL_DEVICE T* gathered_row(T* data, I i, I ld) {
   return data + wide_product(i, ld);
@@ -148,7 +149,7 @@ struct unit_of {
   i64 i, tile, b;
   WL_DEVICE unit_of(i64 unit, i64 items, i64 tiles) : i(unit), tile(0), b(0) {
     if (unit < items)
-      return; // no division where there is one tile of one block
+      return; // a single tile of a single block needs no division
     const i64 rest = unit / items;
     i = unit - rest * items;
     b = rest / tiles;

@@ -1,18 +1,19 @@
-// Sorted keys of entries from the words that radix_move.hpp moves: a block sorts a bucket, or the
+// Sorted keys of entries from the words that radix_move.hpp moves. A block sorts a bucket, or the
 // words are sorted already.
 #pragma once
 #include "simt/radix_split.hpp"
 
 namespace wl {
 
-// Entries and keys of a bucket at most, and entries of a key that a work-item sorts. Blocks are
-// large: a bucket is read three times, and few at once stay in the caches.
+// The largest number of entries and of keys of a bucket, and of entries with one key that one
+// work-item sorts. Blocks are large: a bucket is read three times, and a small number of buckets
+// stays in the caches.
 constexpr int kBucketEntries = 12288;
 constexpr int kBucketKeys = 2048;
 constexpr int kFewEntries = 40;
 
-// Calls use(e, key) for the entries of a bucket and the masked bits of their keys; some loads of a
-// work-item are under way at once.
+// Calls use(e, key) for the entries of a bucket and the masked bits of their keys; several loads of
+// a work-item are in flight at once.
 template <class Use>
 WL_DEVICE void for_keys(const item& it, word_parts parts, u64 mask, int count, const i64* words,
                         Use&& use) {
@@ -31,7 +32,7 @@ WL_DEVICE void for_keys(const item& it, word_parts parts, u64 mask, int count, c
   }
 }
 
-// Sorts a few numbers where they are. Most come in order.
+// Sorts a few numbers in place. Most are already in order.
 WL_DEVICE void sort_few(u16* numbers, int count) {
   for (int a = 1; a < count; ++a) {
     const u16 one = numbers[a];
@@ -42,7 +43,7 @@ WL_DEVICE void sort_few(u16* numbers, int count) {
   }
 }
 
-// Sorts different numbers below kBucketEntries where they are: they are bits of a set.
+// Sorts distinct numbers below kBucketEntries in place, as the bits of a set.
 WL_DEVICE void sort_many(const item& it, u16* numbers, int count) {
   constexpr int bits = 8 * sizeof(u32), words = kBucketEntries / bits;
   constexpr int each = (words + WL_BLOCK - 1) / WL_BLOCK;
@@ -63,9 +64,9 @@ WL_DEVICE void sort_many(const item& it, u16* numbers, int count) {
   it.barrier();
 }
 
-// Sorts each bucket by key; its entries are in their order. Each block takes one bucket: it counts
-// the entries of each key, moves their indices to their keys, and sorts the indices of each key.
-// Buckets have 2^key_bits keys each, the lowest bits of a word's key.
+// Sorts each bucket by key; entries with equal keys keep their order. Each block sorts one bucket:
+// it counts the entries of each key, moves their indices to their keys, and sorts the indices of
+// each key. Buckets have 2^key_bits keys each; key_bits are the lowest bits of a word's key.
 template <class I>
 WL_DEVICE void sort_bucket(const item& it, i64 n, i64 key_bits, i64 entry_bits, i64 other_bits,
                            const i32* starts, const i64* words, I* indptr, I* others, I* order) {
@@ -114,8 +115,8 @@ WL_DEVICE void sort_bucket(const item& it, i64 n, i64 key_bits, i64 entry_bits, 
            [&](int e, int key) { placed[add_to_cell(ends + key, 1)] = u16(e); });
   it.barrier();
 
-  // From here on `ends` holds the end of each key's entries; they begin at the end of the previous
-  // key.
+  // From here on `ends` holds the end of each key's entries; the entries of a key begin at the end
+  // of the previous key.
   for (int c = it.thread(); c < keys; c += WL_BLOCK) {
     const int low = c > 0 ? ends[c - 1] : 0, high = ends[c];
     if (high - low <= kFewEntries)
@@ -134,8 +135,8 @@ WL_DEVICE void sort_bucket(const item& it, i64 n, i64 key_bits, i64 entry_bits, 
   }
 }
 
-// The parts of sorted words, and the beginning of each key: it is between the beginnings of its
-// last digit, which is `shift` bits above the lowest bit of the key.
+// Unpacks sorted words, and finds the beginning of each key, which is between the beginnings of its
+// last digit. This digit is `shift` bits above the lowest bit of the key.
 template <class I>
 WL_DEVICE void unpack_sorted(const item& it, i64 count, i64 n, i64 shift, i64 entry_bits,
                              i64 other_bits, const i32* starts, const i64* words, I* indptr,

@@ -5,12 +5,13 @@
 
 namespace wl {
 
-// Where an entry's other index comes from: it is its row, or is given, or the entry is a word.
+// The source of an entry's other index: its row, an array of coordinates, or the word of the entry.
 enum split_source { kRows, kCoordinates, kWords };
 
-// moved = the words of entries, sorted by digit within each segment; they keep the bits of keys in
-// `kept`. Nothing is moved if a digit has more entries than `most`. The other arguments are the
-// arguments of split_count and split_scan, for `all_digits` digits in all segments.
+// moved = the words of entries, sorted by digit within each segment. A word stores the bits of the
+// key in `kept`. Nothing is moved if a digit has more entries than `most`. The other arguments are
+// the arguments of split_count and split_scan; `all_digits` is the number of digits in all
+// segments.
 template <int SOURCE, class I>
 WL_DEVICE void split_move(const item& it, i64 n, i64 tiles, i64 parts, const i32* bounds, i64 shift,
                           i64 digits, i64 all_digits, i64 most, i64 kept, i64 entry_bits,
@@ -22,7 +23,8 @@ WL_DEVICE void split_move(const item& it, i64 n, i64 tiles, i64 parts, const i32
   constexpr u32 low = (1u << quarter) - 1;
   static_assert(waves * kMostDigits * sizeof(u16) <= kTile * sizeof(u64), "counts of waves fit");
   WL_SHARED(u64, staged, kTile);
-  WL_SHARED(u16, digits_of, SOURCE == kWords ? 1 : kTile); // of words in order; before, marks
+  // digits of the sorted words; before that, marks of rows
+  WL_SHARED(u16, digits_of, SOURCE == kWords ? 1 : kTile);
   WL_SHARED(i32, target, kMostDigits);
   u16* const of_waves = reinterpret_cast<u16*>(staged); // until all positions are known
   u16* const of_wave = of_waves + wave_of(it) * digits;
@@ -38,7 +40,7 @@ WL_DEVICE void split_move(const item& it, i64 n, i64 tiles, i64 parts, const i32
   for (i64 tile = own.begin; tile < own.end; tile += kTile) {
     const int count = own.end - tile < kTile ? int(own.end - tile) : kTile;
     const int first = wave_of(it) * (items * WL_WARP) + lane_of(it);
-    u32 place[items]; // digit, and its number of earlier occurrences in the wave
+    u32 place[items]; // the digit, and its number of earlier occurrences in the wave
 #pragma unroll
     for (int j = 0; j < items; ++j) {
       const int at = first + j * WL_WARP;
@@ -72,7 +74,7 @@ WL_DEVICE void split_move(const item& it, i64 n, i64 tiles, i64 parts, const i32
     }
     it.barrier();
 
-    // Where each wave's entries of a digit begin in the tile.
+    // The position in the tile of the first entry of each digit and wave.
     i32 last[most_each], mine = 0;
 #pragma unroll
     for (int k = 0; k < most_each; ++k) {

@@ -9,7 +9,7 @@ struct row_range {
   i64 first, last;
 };
 
-// The rows of two entries, by all lanes of a wave: each looks at another row.
+// The rows of two entries, found by all lanes of a wave: each lane tests another row.
 template <class I>
 WL_DEVICE row_range rows_of_entries(const item& it, const I* indptr, i64 m, i64 first, i64 last) {
   i64 low[2] = {0, 0}, high[2] = {m, m};
@@ -27,7 +27,7 @@ WL_DEVICE row_range rows_of_entries(const item& it, const I* indptr, i64 m, i64 
   return {low[0], low[1]};
 }
 
-// The row of an entry, one of a range.
+// The row of an entry, one of a range of rows.
 template <class I>
 WL_DEVICE i64 row_of_entry(const I* indptr, row_range rows, i64 e) {
   i64 low = rows.first, high = rows.last + 1;
@@ -41,13 +41,13 @@ WL_DEVICE i64 row_of_entry(const I* indptr, row_range rows, i64 e) {
   return low;
 }
 
-// The largest row index within a range that fits 16 bits. Where more rows are empty, each entry
-// searches for its own.
+// The largest number of rows of a range in which marks of 16 bits can number the rows. In a longer
+// range, with more empty rows, each entry searches for its row.
 constexpr i64 kMarkedRows = 0xffff;
 WL_DEVICE bool can_mark(row_range rows) { return rows.last - rows.first < kMarkedRows; }
 
-// marks = the number of a row, from 1, at its first entry in a tile and in each group of `group`
-// entries. The block has cleared the marks before.
+// marks = the number of a row, counted from 1, at its first entry in a tile and in each group of
+// `group` entries. The block has set the marks to 0 before.
 template <class I>
 WL_DEVICE void mark_rows(const item& it, const I* indptr, row_range rows, i64 tile, i64 end,
                          int group, u16* marks) {
@@ -59,8 +59,8 @@ WL_DEVICE void mark_rows(const item& it, const I* indptr, row_range rows, i64 ti
   }
 }
 
-// The row index of the entry of each lane, from 1; `before` is that of the last entry before the
-// wave.
+// The number of the row of each lane's entry, counted from 1; `before` is the number of the row of
+// the last entry before the wave.
 WL_DEVICE u32 marked_row(const item& it, u32 mark, u32 before) {
   const int lane = lane_of(it);
   const u64 marked = ballot(mark != 0) & ((u64(2) << lane) - 1);

@@ -1,7 +1,7 @@
 // One pass of a radix sort: entries are moved into buckets by some bits of their keys, and the
-// entries of a bucket keep their order. Each block has a part of the entries; three launches count
-// the entries of each part and bucket, compute prefix sums, and move. A later pass may do so within
-// each bucket of the previous pass, which is then a segment.
+// entries of a bucket keep their order. Each block processes a part of the entries. Three launches
+// count the entries of each part and bucket, compute prefix sums, and move the entries. A later
+// pass may process each bucket of the previous pass separately; the bucket is then a segment.
 //
 // The moved element is a 64-bit word: bits of the key, the index of the entry, and its other index.
 // A tile is first sorted in shared memory, so that the words of a bucket are stored coalesced.
@@ -16,18 +16,19 @@
 
 namespace wl {
 
-// The largest number of digits of a pass, and the entries of a tile. A block has 45 KiB for them:
-// four blocks fit on a multiprocessor of Hopper, which has no registers for more.
+// The largest number of digits of a pass, and the entries of a tile. A block uses 45 KiB of shared
+// memory for them: four blocks fit on a multiprocessor of Hopper, and its registers limit it to
+// four as well.
 constexpr int kMostDigits = 1024;
 constexpr int kTile = 4096;
 
-// Where a word has its parts, from above: the key, the entry, the other index.
+// The parts of a word, from the upper bits to the lower ones: the key, the entry, the other index.
 struct word_parts {
   i64 entry_bits, other_bits;
   WL_DEVICE u64 word(u64 key, i64 entry, u64 other) const {
     return (key << entry_bits | u64(entry)) << other_bits | (other & ((u64(1) << other_bits) - 1));
   }
-  // Shifts are of less than 64 bits: an index has at most 62.
+  // Each shift is by less than 64 bits: an index has at most 62.
   WL_DEVICE u64 key(u64 word) const { return word >> entry_bits >> other_bits; }
   WL_DEVICE i64 entry(u64 word) const {
     return i64(word >> other_bits & ((u64(1) << entry_bits) - 1));
@@ -35,8 +36,8 @@ struct word_parts {
   WL_DEVICE i64 other(u64 word) const { return i64(word & ((u64(1) << other_bits) - 1)); }
 };
 
-// Which entries a block has: tiles that follow one another, in a segment if there are bounds of
-// such; and where its counts are.
+// The entries of a block: consecutive tiles, within one segment if `bounds` is not null; and the
+// position of the block's counts.
 struct own_part {
   i64 segment, part, parts, begin, end;
   WL_DEVICE own_part(const item& it, i64 n, i64 tiles, i64 parts, const i32* bounds)
@@ -45,12 +46,12 @@ struct own_part {
     begin = (bounds ? i64(bounds[segment]) : 0) + part * tiles * kTile;
     end = last - begin < tiles * kTile ? last : begin + tiles * kTile;
   }
-  // Numbers of a digit: of the block, and of the segment.
+  // The positions of a digit: in the counts of the block, and in the starts of the segment.
   WL_DEVICE i64 count(i64 digits, i64 d) const { return start(digits, d) * parts + part; }
   WL_DEVICE i64 start(i64 digits, i64 d) const { return segment * digits + d; }
 };
 
-// The lanes of a wave as bits, in no more than it takes.
+// The lanes of a wave as bits, in the smallest type that holds them.
 template <bool WIDE>
 struct lane_bits {
   using type = u32;
@@ -61,9 +62,9 @@ struct lane_bits<true> {
 };
 using lane_set = lane_bits<(WL_WARP > 8 * int(sizeof(u32)))>::type;
 
-// The lanes with an entry of the same digit as this lane. `cell` is one cell of shared memory per
-// digit, in which one lane of each digit leaves its number: only digits shared by several lanes are
-// searched, one after the other.
+// The lanes with an entry of the same digit as this lane. `cell` has one cell of shared memory per
+// digit, to which one lane of each digit writes its number: only digits that several lanes share
+// are searched, one after the other.
 WL_DEVICE lane_set lanes_alike(const item& it, bool is_entry, u32 digit, u16* cell) {
   const int lane = lane_of(it);
   if (is_entry)
@@ -81,7 +82,7 @@ WL_DEVICE lane_set lanes_alike(const item& it, bool is_entry, u32 digit, u16* ce
   return alike;
 }
 
-// The digit of an entry. WORDS tells whether entries are words already, or keys.
+// The digit of an entry. WORDS tells whether the entries are already words, or keys.
 template <int WORDS, class I>
 WL_DEVICE int digit_at(const I* keys, const i64* words, i64 e, i64 shift, i64 digits) {
   const u64 from = WORDS ? u64(words[e]) : u64(keys[e]);
@@ -93,7 +94,7 @@ WL_DEVICE int digit_at(const I* keys, const i64* words, i64 e, i64 shift, i64 di
 template <int WORDS, class I>
 WL_DEVICE void split_count(const item& it, i64 n, i64 tiles, i64 parts, const i32* bounds,
                            i64 shift, i64 digits, const I* keys, const i64* words, i32* counts) {
-  constexpr int each = 8; // loads under way
+  constexpr int each = 8; // loads in flight
   WL_SHARED(i32, count, kMostDigits);
   const own_part own(it, n, tiles, parts, bounds);
   for (int d = it.thread(); d < digits; d += WL_BLOCK)
@@ -116,8 +117,9 @@ WL_DEVICE void split_count(const item& it, i64 n, i64 tiles, i64 parts, const i3
     counts[own.count(digits, d)] = count[d];
 }
 
-// counts = the number of entries of a digit in the parts before; starts = the number with a smaller
-// digit, then the total, and the count of the most frequent digit. Each block takes one digit.
+// counts = the number of entries of a digit in the preceding parts; starts = the number of entries
+// with a smaller digit, then the total, and the count of the most frequent digit. Each block
+// processes one digit.
 template <class I>
 WL_DEVICE void split_scan(const item& it, i64 digits, i64 parts, I* counts, I* starts,
                           i32* counter) {

@@ -29,7 +29,7 @@ WL_DEVICE void turn(T& above, T& below, real_t<T> cosine, T sine) {
 }
 
 // Applies the earlier rotations to a new column h. `given` holds h and the cosines and sines of the
-// rotations; `turned` takes the final values. Returns the diagonal element.
+// rotations; `turned` receives the results. Returns the diagonal element.
 template <class T, class H, class C, class S, class U>
 WL_DEVICE T turn_column(i64 j, const H& given, const C& cosines, const S& sines, const U& turned) {
   using R = real_t<T>;
@@ -39,8 +39,8 @@ WL_DEVICE T turn_column(i64 j, const H& given, const C& cosines, const S& sines,
     turned(i) = above;
     above = next;
   };
-  // Rotations depend on each other, but their loads do not: these are a few ahead. `turned` may
-  // alias `given`.
+  // Each rotation depends on the one before it, but its loads do not: they are issued a few
+  // rotations ahead. `turned` may alias `given`.
   constexpr int ahead = 4;
   T nexts[ahead], sines_of[ahead];
   R cosines_of[ahead];
@@ -94,7 +94,7 @@ WL_DEVICE void close_column(i64 c, i64 j, T above, T& diagonal, real_t<T>* after
   status.observe(c, magnitude(next));
 }
 
-// Both.
+// Applies the earlier rotations, then computes and applies the new one.
 template <class T, class H, class C, class S, class U>
 WL_DEVICE void rotate_column(i64 c, i64 j, const H& given, const C& cosines, const S& sines,
                              const U& turned, real_t<T>* after, const real_t<T>* before,

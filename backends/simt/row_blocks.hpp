@@ -1,19 +1,19 @@
-// The row blocks of CSR-Adaptive: which rows begin one, by jumps of 1, 2, 4, ... row blocks. See
-// gpu/spmv/row_blocks.py.
+// The row blocks of CSR-Adaptive: the first rows of all row blocks are found in jumps of 1, 2, 4,
+// ... row blocks. See gpu/spmv/row_blocks.py.
 #pragma once
 #include "simt/lanes.hpp"
 
 namespace wl {
 
-// jump[i] = the row after the row block that begins at row i: the most whole rows with at most
-// `most` entries and `most_rows` rows, and at least one; m for i = m.
+// jump[i] = the row after the row block that begins at row i: as many whole rows as have at most
+// `most` entries and `most_rows` rows together, but at least one; m for i = m.
 template <class I>
 WL_DEVICE void end_row_blocks(const item& it, i64 m, const I* indptr, i64 most, i64 most_rows,
                               i64* jump, u8* begins) {
   const i64 step = it.blocks() * WL_BLOCK;
   for (i64 i = it.block() * WL_BLOCK + it.thread(); i <= m; i += step) {
     i64 low = i < m ? i + 1 : m, high = i + most_rows < m ? i + most_rows : m;
-    while (low < high) { // the last row that may begin the next
+    while (low < high) { // the last row that may begin the next row block
       const i64 middle = (low + high + 1) / 2;
       if (i64(indptr[middle]) - i64(indptr[i]) <= most)
         low = middle;
@@ -25,7 +25,7 @@ WL_DEVICE void end_row_blocks(const item& it, i64 m, const I* indptr, i64 most, 
   }
 }
 
-// next[i] = jump[jump[i]]; where a row block begins, begins another after a jump.
+// next[i] = jump[jump[i]]. If a row block begins at row i, another one begins after the jump.
 template <class I>
 WL_DEVICE void double_jumps(const item& it, i64 m, const i64* jump, i64* next, u8* begins) {
   const i64 step = it.blocks() * WL_BLOCK;
@@ -36,7 +36,8 @@ WL_DEVICE void double_jumps(const item& it, i64 m, const i64* jump, i64* next, u
   }
 }
 
-// parts[i] = the row blocks that begin at row i: several where it has more than `most` entries.
+// parts[i] = the number of row blocks that begin at row i: several if it has more than `most`
+// entries.
 template <class I>
 WL_DEVICE void count_row_blocks(const item& it, i64 m, const I* indptr, i64 most, const u8* begins,
                                 i64* parts) {
@@ -47,7 +48,7 @@ WL_DEVICE void count_row_blocks(const item& it, i64 m, const I* indptr, i64 most
   }
 }
 
-// The first rows and entries of row blocks, and the ends; ~row for a part of a row.
+// The first rows and the first entries of row blocks, and their ends; ~row marks a part of a row.
 template <class I>
 WL_DEVICE void write_row_blocks(const item& it, i64 m, const I* indptr, i64 most, const i64* places,
                                 I* row, I* entry, i32* cut) {

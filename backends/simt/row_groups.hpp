@@ -1,5 +1,5 @@
-// Rows of very different lengths, each shared by a group of work-items: a wave has a row, and a
-// long one has the whole block.
+// Rows of very different lengths, each processed by a group of work-items: by a wave, or a long row
+// by a whole block.
 #pragma once
 #include "simt/narrow.hpp"
 
@@ -32,8 +32,8 @@ struct wave_of_row {
   }
 };
 
-// The work-items of a block. Reduces over lanes at multiples of `from`; each offset below it
-// separately.
+// The work-items of a block as a group. A reduction combines the lanes with equal numbers modulo
+// `from`.
 struct block_of_row {
   const item& it;
   static constexpr int size = WL_BLOCK, waves = WL_BLOCK / WL_WARP;
@@ -44,7 +44,7 @@ struct block_of_row {
   WL_DEVICE void reduce(S (&values)[N], Op op, int from = 1) const {
     wave_of_row{it}.reduce(values, op, from);
     WL_SHARED(S, of_wave, waves * N * WL_WARP);
-    it.barrier(); // earlier values have been read
+    it.barrier(); // all work-items have read the previous values
 #pragma unroll
     for (int n = 0; n < N; ++n)
       of_wave[(wave() * N + n) * WL_WARP + lane_of(it)] = values[n];
@@ -59,15 +59,15 @@ struct block_of_row {
 };
 
 // The row of a wave of this block: adjacent rows go to different blocks, and the waves of a block
-// have distant rows. Long rows are often adjacent, or powers of two apart.
+// have distant rows. Long rows are often adjacent, or their numbers differ by powers of two.
 WL_DEVICE i64 unit_of_wave(const item& it, i64 first, int wave) {
   constexpr int apart = 12345;
   return first + wave * it.blocks() + (it.block() + i64(wave) * apart) % it.blocks();
 }
 
 // Calls body(group, row, part, begin, end) for each row and each of its `parts` parts, such as
-// blocks of a batch. A row of more than LONG entries takes a whole block, because one wave would
-// take too long.
+// blocks of a batch. A whole block processes a row of more than LONG entries, because one wave
+// would take too long.
 template <int LONG, class I, class Body>
 WL_DEVICE void for_each_row(const item& it, i64 m, i64 parts, const I* indptr, const Body& body) {
   constexpr int waves = WL_BLOCK / WL_WARP;
@@ -90,7 +90,7 @@ WL_DEVICE void for_each_row(const item& it, i64 m, i64 parts, const I* indptr, c
         const i64 other = unit_of_wave(it, first, w), row = other % m;
         body(block_of_row{it}, row, other / m, i64(indptr[row]), i64(indptr[row + 1]));
       }
-    it.barrier(); // all lanes have read the values that the next turn overwrites
+    it.barrier(); // all lanes have read the values that the next iteration overwrites
   }
 }
 

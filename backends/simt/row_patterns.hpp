@@ -1,5 +1,5 @@
-// Which rows have the same pattern: by their hashes, then by a look at the rows; and the numbers
-// and offsets of patterns. See gpu/spmv/on_device.py.
+// Finds rows with the same pattern, by hashes and by a comparison of the rows, and the numbers and
+// offsets of the patterns. See gpu/spmv/on_device.py.
 #pragma once
 #include "simt/shared_atomics.hpp"
 
@@ -11,7 +11,8 @@ WL_DEVICE u64 scatter_bits(u64 v) { // the finalizer of splitmix64
   return v ^ v >> 31;
 }
 
-// A hash of the offsets of row i from the diagonal, in order; raises `far` to the largest of them.
+// A hash of the offsets of row i from the diagonal, in order; raises `far` to the size of the
+// largest offset.
 template <class I>
 WL_DEVICE i64 hash_of_row(const I* indptr, const I* indices, i64 i, i64& far) {
   u64 h = u64(indptr[i + 1] - indptr[i]);
@@ -31,7 +32,7 @@ WL_DEVICE bool same_offsets(const I* indptr, const I* indices, i64 i, i64 other)
   bool same = length == indptr[other + 1] - beside;
   const I compared = same ? length : 0;
 #pragma unroll 4
-  for (I e = 0; e < compared; ++e) // to the end: loads that do not wait for a comparison overlap
+  for (I e = 0; e < compared; ++e) // no early exit: loads that do not wait for a comparison overlap
     same &= i64(indices[begin + e]) - i == i64(indices[beside + e]) - other;
   return same;
 }
@@ -49,8 +50,8 @@ WL_DEVICE void examine_rows(const item& it, i64 m, const I* indptr, const I* ind
   raise_by_block(it, reach, clipped(far));
 }
 
-// The slot of a nonzero hash in a table of SLOTS, where 0 marks free slots; a new hash increments
-// `found`. -1 if more than `most` have been found.
+// The slot of a nonzero hash in a table of SLOTS; 0 marks a free slot. A new hash increments
+// `found`. Returns -1 if more than `most` hashes have been found.
 template <int SLOTS>
 WL_DEVICE int slot_of(i64* table, i64 hash, i32* found, i32 most) {
   for (int tried = 0, s = int(u64(hash) % SLOTS); tried < SLOTS; ++tried, s = (s + 1) % SLOTS) {
@@ -68,7 +69,8 @@ WL_DEVICE int slot_of(i64* table, i64 hash, i32* found, i32 most) {
   return -1;
 }
 
-// Raises a cell to a value; returns the smaller value that it replaced, or the one that stays.
+// Raises a cell to a value. Returns the smaller of the two: the value that was replaced, or the
+// value that was not stored.
 WL_DEVICE i64 raise_cell(i64* cell, i64 value) {
   i64 held = *static_cast<volatile i64*>(cell);
   while (held < value) {
@@ -81,18 +83,19 @@ WL_DEVICE i64 raise_cell(i64* cell, i64 value) {
 }
 
 // Finds the patterns of rows in one pass: slots[i] = the slot of row i in a table of hashes,
-// codes[s] = the number of slot s, by the size of hashes, models[number] = the least row of a
-// pattern. `table` has SLOTS hashes, as many cells of m minus the least row, and the numbers
-// `reach`, `found` and `wrong`, all of them 0 at first. Leaves off when there are more than `most`.
-// Does nothing where `lengths`, the numbers of measure_rows, has more than `longest` or `slices`;
-// `lengths` may be null.
+// codes[s] = the rank of the hash of slot s, models[code] = the smallest row of a pattern. `table`
+// holds SLOTS hashes, SLOTS cells with m minus the smallest row, and the numbers `reach`, `found`
+// and `wrong`; all are 0 at first. The search stops when there are more than `most` patterns. It
+// does nothing if `lengths`, the numbers of measure_rows, exceed `longest` or `slices`; `lengths`
+// may be null.
 //
-// A block has a table of its own first: one that all rows ask took 9 milliseconds for half a
-// million rows that differ, and 0.1 for a million rows of 27 patterns (H100). Most rows have the
-// pattern of an earlier row of the same work-item, and are compared with that alone, while their
-// entries are in the caches. All others are compared with a row of the same hash, since hashes may
-// collide: the row that they replace in a cell, or that stays there. Rows that were ever in a cell
-// are so compared one after the other, and `wrong` counts rows that differ.
+// Each block first uses a table of its own. With one table for all rows half a million different
+// rows took 9 milliseconds, against 0.1 for a million rows of 27 patterns (H100). Most rows have
+// the pattern of the previous row of the same work-item. They are compared with this row alone,
+// while its entries are in the caches. Any other row is compared with a row of the same hash,
+// because hashes may collide: with the row that it replaces in a cell, or with the row that stays
+// in the cell. So all rows that were ever in a cell are compared one after the other, and `wrong`
+// counts the rows that differ.
 template <int SLOTS, class I>
 WL_DEVICE void find_patterns(const item& it, i64 m, const I* indptr, const I* indices, i64 most,
                              i64* table, u8* slots, u8* codes, i64* models, const i64* lengths,
@@ -126,7 +129,7 @@ WL_DEVICE void find_patterns(const item& it, i64 m, const I* indptr, const I* in
       if (slot < 0) {
         too_many = true;
         known = -1;
-        continue; // the reach of all rows is asked for
+        continue; // `far` is needed for all rows
       }
       const i64 held = raise_cell(least + s, m - i);
       known = held ? m - held : i;
@@ -165,7 +168,8 @@ WL_DEVICE void find_patterns(const item& it, i64 m, const I* indptr, const I* in
   }
 }
 
-// pattern[i] = the number of the slot of row i; nothing where none or more than `most` were found.
+// pattern[i] = the number of the pattern of row i; nothing if no pattern or more than `most` were
+// found.
 template <int SLOTS>
 WL_DEVICE void write_patterns(const item& it, i64 m, i64 most, const i64* table, const u8* slots,
                               const u8* codes, u8* pattern) {
@@ -177,7 +181,7 @@ WL_DEVICE void write_patterns(const item& it, i64 m, i64 most, const i64* table,
     pattern[i] = codes[reinterpret_cast<const u16*>(slots)[i]];
 }
 
-// Counts the rows that differ from the row which stands for their pattern: hashes may collide.
+// Counts the rows that differ from the row that represents their pattern: hashes may collide.
 template <class I>
 WL_DEVICE void check_patterns(const item& it, i64 m, const I* indptr, const I* indices,
                               const u8* pattern, const i64* model, i32* wrong) {
@@ -187,8 +191,8 @@ WL_DEVICE void check_patterns(const item& it, i64 m, const I* indptr, const I* i
       fetch_add(wrong, 1);
 }
 
-// offsets[p * width + j] = how far entry j of the row that stands for pattern p is from the
-// diagonal, or `none` behind its last one.
+// offsets[p * width + j] = the offset from the diagonal of entry j of the row that represents
+// pattern p; `none` after its last entry.
 template <class I>
 WL_DEVICE void write_offsets(const item& it, i64 patterns, i64 width, i64 none, const I* indptr,
                              const I* indices, const i64* model, i32* offsets) {

@@ -5,8 +5,8 @@
 
 namespace wl {
 
-// Lengths of lanes in numbers. Squares are added up in two parts, which do not overflow: `low` are
-// the lower 24 bits.
+// Statistics of the lengths of lanes. Squares are added up in two parts, which do not overflow:
+// `low` adds up the lower 24 bits.
 struct length_numbers {
   i64 longest, filled, low, high, slices, entries;
   WL_DEVICE length_numbers& operator+=(const length_numbers& o) {
@@ -29,8 +29,8 @@ WL_DEVICE T longest_of_lanes(const item& it, T value) {
   return value;
 }
 
-// lengths[v] = the number of entries of lane v: row order[v], or v where there is no order.
-// start[v] is the first.
+// lengths[v] = the number of entries of lane v, which is row order[v], or row v if `order` is null.
+// start[v] is the first entry.
 template <class I>
 WL_DEVICE void lay_lanes(const item& it, i64 lanes, const I* indptr, const i32* order, i64* start,
                          i32* length) {
@@ -43,9 +43,9 @@ WL_DEVICE void lay_lanes(const item& it, i64 lanes, const I* indptr, const i32* 
 }
 
 // numbers = the longest lane, the number of lanes that are not empty, the sums of the low and high
-// halves of squared lengths, and the entries of all slices with their padding and without it. Lane
-// v has the length of row order[v], or of row v where there is no order. `partials` has six values
-// per block.
+// parts of squared lengths, and the entries of all slices with their padding and without it. Lane v
+// has the length of row order[v], or of row v if `order` is null. `partials` holds six values per
+// block.
 template <class I>
 WL_DEVICE void measure_rows(const item& it, i64 m, const I* indptr, const i32* order, i64* numbers,
                             i64* partials, i32* counter) {
@@ -77,7 +77,7 @@ WL_DEVICE void measure_rows(const item& it, i64 m, const I* indptr, const i32* o
     *reinterpret_cast<length_numbers*>(numbers) = all;
 }
 
-// The number of rows that are longer than row i, or as long and before it.
+// The number of rows that are longer than row i, or equally long and before it.
 template <class I>
 WL_DEVICE int longer_before(const I* indptr, int count, int i) {
   int before = 0;
@@ -89,9 +89,9 @@ WL_DEVICE int longer_before(const I* indptr, int count, int i) {
 }
 
 // Rows by decreasing length within windows of WINDOW rows; rows of equal length keep their order. A
-// block takes one window at a time and counts for each row the rows that precede it: rows with a
-// greater key of length and position, four of which are read at once. A length that does not fit
-// the key makes the whole window use the other method.
+// block processes one window at a time and counts for each row the rows that precede it: rows with
+// a greater key of length and position. Four keys are read at once. If a length does not fit the
+// key, the whole window uses the other method.
 template <int WINDOW, class I>
 WL_DEVICE void order_windows(const item& it, i64 m, const I* indptr, i32* order) {
   constexpr i32 longest = 0x7fffffff / WINDOW - 1;
@@ -102,7 +102,7 @@ WL_DEVICE void order_windows(const item& it, i64 m, const I* indptr, i32* order)
   i32* const number = reinterpret_cast<i32*>(numbers);
   for (i64 first = it.block() * WINDOW; first < m; first += it.blocks() * WINDOW) {
     const int count = int(m - first < WINDOW ? m - first : WINDOW);
-    it.barrier(); // the window before has been read
+    it.barrier(); // all have read the previous window
     if (it.thread() == 0)
       too_long[0] = 0;
     it.barrier();
@@ -137,7 +137,7 @@ WL_DEVICE void order_windows(const item& it, i64 m, const I* indptr, i32* order)
   }
 }
 
-// widths[s] = the entries of slice s, of WL_WARP lanes as long as the longest of them.
+// widths[s] = the entries of slice s: WL_WARP lanes, each padded to the longest lane.
 template <class I>
 WL_DEVICE void measure_slices(const item& it, i64 lanes, const i32* length, I* widths) {
   const i64 step = it.blocks() * WL_BLOCK, padded = (lanes + WL_WARP - 1) / WL_WARP * WL_WARP;

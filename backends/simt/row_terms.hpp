@@ -10,23 +10,23 @@
 
 namespace wl {
 
-// Entries of a left row that a work-item and a block look at together: loads of several entries are
-// under way at once.
+// Entries of a left row that each work-item, and a block together, process in one step: loads of
+// several entries are in flight at once.
 constexpr int kEntriesEach = 2;
 constexpr int kEntries = kEntriesEach * WL_BLOCK;
 
-// The end of all columns.
+// A number above all columns.
 constexpr i64 kNoColumn = 0x7fffffffffffffffLL;
 
-// Shared memory of kEntries each: the number of terms before an entry, and the position at which
-// its right row would begin if it contained term 0.
+// Shared memory for kEntries numbers each: the number of terms before an entry, and the position at
+// which its right row would begin if it contained term 0.
 template <class I>
 struct term_list {
   i32* before;
   I* start;
 };
 
-// The smallest of several columns, as a sum.
+// The smallest of several columns, as the operation of a reduction.
 struct least_column {
   i64 value;
   WL_DEVICE least_column& operator+=(least_column o) {
@@ -74,8 +74,8 @@ WL_DEVICE i64 for_terms(const item& it, term_list<I> list, I begin, I end, const
     for (i32 first = 0; first < terms.all; first += WL_BLOCK) {
       const i32 term = first + it.thread();
       const bool active = term < terms.all;
-      // The last entry with terms that do not begin after this one; entries without terms come
-      // before.
+      // The last entry that has terms and begins at or before this term. Of entries that begin at
+      // the same term, entries without terms come first.
       int entry = 0;
       for (int count = active ? listed : 1; count > 1;) {
         const int half = count / 2;

@@ -9,7 +9,7 @@ WL_DEVICE i64 part_begin(i64 m, i64 part, i64 parts) {
   return m / parts * part + (part < m % parts ? part : m % parts);
 }
 
-// The elements of a work-item. Adjacent work-items read adjacent elements; on CPUs, where a
+// The elements of a work-item. On GPUs adjacent work-items read adjacent elements. On CPUs, where a
 // work-group is one work-item, it has a contiguous share, so that no two cores write to one cache
 // line.
 struct own_elements {
@@ -83,7 +83,7 @@ WL_DEVICE void scan_fill(const item& it, i64 m, i64 parts, const I* lengths, con
 // The same with one part per block and coalesced loads, in two launches: each block adds up the
 // parts before its own.
 
-// Numbers of a work-item in a step of its block.
+// Numbers that a work-item adds up in one step of its block.
 constexpr int kScanned = 8;
 
 template <class I>

@@ -1,13 +1,13 @@
-// S = alpha <C_i, B_j> A_ij + beta S on the pattern of A: a wave has some entries of a row.
+// S = alpha <C_i, B_j> A_ij + beta S on the pattern of A: a wave processes entries of one row.
 #pragma once
 #include "simt/dots.hpp"
 
 namespace wl {
 
-// L lanes have V vectors each of a row, so that WL_WARP / L entries are side by side; A more of
-// each are asked for before the first is multiplied. Row i of C stays in registers unless it is
-// longer than these lanes hold; then pieces of it are loaded again for every batch. WHOLE says that
-// it is just as long.
+// L lanes hold V vectors each of a row, so that WL_WARP / L entries are processed in parallel. Each
+// group of lanes loads A rows before it multiplies the first. Row i of C stays in registers unless
+// it is longer than the lanes hold; then pieces of it are loaded again for every batch. WHOLE: it
+// is exactly as long as the lanes hold.
 template <int L, int V, int E, int A, int WHOLE, class T, class I>
 WL_DEVICE void csr_sddmm(const item& it, i64 items, i64 k, i64 batch, const I* bounds,
                          const I* target, const I* indices, const T* values, i64 values_step,
@@ -16,7 +16,8 @@ WL_DEVICE void csr_sddmm(const item& it, i64 items, i64 k, i64 batch, const I* b
   using S = held_t<T>;
   constexpr int waves = WL_BLOCK / WL_WARP, width = L * V * E, ahead = L < A ? L : A;
   constexpr bool in_strips = has_strips<L, V, WHOLE>;
-  const i64 strips = in_strips ? (k + width - 1) / width : WHOLE || k > 0; // no columns, no memory
+  // without columns the operands may have no memory
+  const i64 strips = in_strips ? (k + width - 1) / width : WHOLE || k > 0;
   const i64 units = WHOLE == ALONE ? items : items * batch;
   const I C_row = WHOLE == ALONE ? I(width) : I(C_ld), B_row = WHOLE == ALONE ? I(width) : I(B_ld);
   const batch_of<L, I> me(it);
@@ -43,7 +44,7 @@ WL_DEVICE void csr_sddmm(const item& it, i64 items, i64 k, i64 batch, const I* b
       const int here = count;
       p += I(here);
       count = me.count(p, end);
-      if (count > 0) // the columns of the next batch, while rows of this one are waited for
+      if (count > 0) // the columns of the next batch, while the rows of this one arrive
         column = read_once(indices + me.own(p, count));
       S dot{};
 #pragma unroll 1

@@ -1,12 +1,12 @@
-// S = alpha <C_i, B_j> A_ij + beta S on the pattern of A: each wave takes one entry per lane, from
-// any rows.
+// S = alpha <C_i, B_j> A_ij + beta S on the pattern of A: each wave processes one entry per lane,
+// from any rows.
 #pragma once
 #include "simt/dots.hpp"
 
 namespace wl {
 
 // As csr_sddmm, but every entry loads its row of C, and `rows` holds the row of each entry, so that
-// a wave finds its work with one load. There are 2 A vectors in flight.
+// a wave finds its work with one load. 2 A vectors are in flight.
 template <int L, int V, int E, int A, int WHOLE, class T, class I>
 WL_DEVICE void flat_sddmm(const item& it, i64 nnz, i64 k, i64 batch, const I* rows,
                           const I* indices, const T* values, i64 values_step, const T* C, i64 C_ld,
@@ -15,7 +15,8 @@ WL_DEVICE void flat_sddmm(const item& it, i64 nnz, i64 k, i64 batch, const I* ro
   using S = held_t<T>;
   constexpr int waves = WL_BLOCK / WL_WARP, width = L * V * E, ahead = L < A ? L : A;
   constexpr bool in_strips = has_strips<L, V, WHOLE>;
-  const i64 strips = in_strips ? (k + width - 1) / width : WHOLE || k > 0; // no columns, no memory
+  // without columns the operands may have no memory
+  const i64 strips = in_strips ? (k + width - 1) / width : WHOLE || k > 0;
   const i64 waves_each = (nnz + WL_WARP - 1) / WL_WARP;
   const i64 units = WHOLE == ALONE ? waves_each : waves_each * batch;
   const I C_row = WHOLE == ALONE ? I(width) : I(C_ld), B_row = WHOLE == ALONE ? I(width) : I(B_ld);

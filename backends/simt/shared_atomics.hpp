@@ -1,5 +1,6 @@
-// For groups of lanes that share a table in shared memory: their barrier, and atomic operations on
-// its cells. Part of the dialect of lanes.hpp, for the few kernels that need it.
+// For groups of lanes that share a table in shared memory: a barrier of the group, and atomic
+// operations on cells of the table. This header belongs to the dialect of lanes.hpp; few kernels
+// need it.
 #pragma once
 #include "simt/lanes.hpp"
 
@@ -46,7 +47,7 @@ WL_DEVICE void or_to_cell(u32* cell, u32 bits) { atomicOr(cell, bits); }
 WL_DEVICE void least_in_cell(i32* cell, i32 value) { atomicMin(cell, value); }
 #endif
 
-// The larger of two numbers, as a sum.
+// The larger of two numbers, as the operation of a reduction.
 struct larger {
   i32 value;
   WL_DEVICE larger& operator+=(larger o) {
@@ -54,7 +55,7 @@ struct larger {
   }
 };
 
-// Raises a cell to the largest value of a block's work-items.
+// Raises a cell to the largest value of the work-items of a block.
 WL_DEVICE void raise_by_block(const item& it, i32* cell, i32 mine) {
   const i32 most = sum_of_block(it, larger{mine}).value;
   if (it.thread() != 0)
@@ -80,7 +81,7 @@ struct lane_group {
     else
       it.barrier();
   }
-  // Whether a lane in the same barrier votes true. In a block that is one group, all votes must
+  // Whether a lane in the same barrier votes true. If the whole block is one group, all votes must
   // agree.
   WL_DEVICE static bool some(bool vote) {
     if constexpr (in_wave)

@@ -4,8 +4,8 @@
 //
 // `spread` lanes read a row of the right matrix coalesced, and LANES / spread of its rows are read
 // at once. Every sum is in the order of the left row, with products rounded before they are added:
-// the same bits as unified/spgemm.hpp. `spread` is LANES, or at least the length of the longest row
-// of the right matrix.
+// the same bits as unified/spgemm.hpp. `spread` is LANES, or not less than the length of the
+// longest row of the right matrix.
 #pragma once
 #include "simt/bits.hpp"
 #include "unified/coarsen_rows.hpp"
@@ -22,7 +22,7 @@ constexpr int cells_of = 8 * LANES;
 // several blocks share.
 constexpr int kSizes = 5;
 
-// Entries of a left row up to which its products are counted, by one lane.
+// The number of entries of a left row up to which one lane counts its products.
 constexpr int kCounted = 1024;
 
 template <class A, class B, bool FIRST = (sizeof(A) >= sizeof(B))>
@@ -34,7 +34,7 @@ struct larger_of<A, B, false> {
   using type = B;
 };
 
-// Puts a column into a table in which -1 marks free cells; there must be a free cell. Returns
+// Inserts a column into a table in which -1 marks free cells; there must be a free cell. Returns
 // whether the column is new.
 template <int CELLS, class I>
 WL_DEVICE bool put_column(I* table, I column) {
@@ -51,7 +51,7 @@ WL_DEVICE bool put_column(I* table, I column) {
   }
 }
 
-// Calls use(column) for all columns that a left row names, each lane for its own, in no order.
+// Calls use(column) for all columns that a left row produces, each lane for its own, in any order.
 template <int LANES, class I, class Use>
 WL_DEVICE void for_named(int lane, int spread, I begin, I end, const I* indices,
                          const I* other_indptr, const I* other_indices, Use&& use) {
@@ -62,13 +62,13 @@ WL_DEVICE void for_named(int lane, int spread, I begin, I end, const I* indices,
   }
 }
 
-// Assigns rows to groups by an upper bound of their columns: `few`, `many` and `most` to groups of
-// lanes, more to a block, and more than `giant` to several blocks. There is one list of rows for
-// each, allocated one after the other, and counts holds the length of each list. A row has at most
-// one column per product; the number of products goes to `terms`. BY_LENGTH: the columns are
-// counted already; a row of few columns with more than `few_terms` or `many_terms` products then
-// takes more lanes. The products of a long left row are not counted: its right rows have `mean`
-// entries on average.
+// Assigns rows to groups by an upper bound of their columns: up to `few`, `many` and `most` columns
+// to groups of lanes, more to a block, and more than `giant` to several blocks. Each kind has a
+// list of rows; the lists are allocated one after the other, and `counts` holds their lengths. A
+// row has at most one column per product; the number of products goes to `terms`. BY_LENGTH: the
+// columns are already counted; a row of few columns with more than `few_terms` or `many_terms`
+// products then gets more lanes. The products of a long left row are not counted: its right rows
+// are assumed to have `mean` entries.
 template <int BY_LENGTH, class I>
 WL_DEVICE void deal_rows(const item& it, i64 m, const I* indptr, const I* indices,
                          const I* other_indptr, i64 few, i64 many, i64 most, i64 giant,
@@ -173,7 +173,7 @@ WL_DEVICE void add_terms(const item& it, int spread, I begin, I end, const I* in
       factor = values[e];
       f += other_indptr[row], beyond = other_indptr[row + 1];
     }
-    // Where several rows are read at once, each is read at once as well.
+    // Where several right rows are read at once, each one fits one read.
     do {
       int at = -1;
       T term(0);
@@ -181,7 +181,7 @@ WL_DEVICE void add_terms(const item& it, int spread, I begin, I end, const I* in
         term = rounded_product(factor, other_values[f]);
         at = int(not_below(I(0), I(length), columns, i64(other_indices[f])));
       }
-      // One right row after the other: their columns may be the same.
+      // One right row after the other: two right rows may have the same column.
       for (int turn = 0; turn < parts; ++turn) {
         if (turn == part && at >= 0)
           sums[at] += term;
@@ -192,7 +192,7 @@ WL_DEVICE void add_terms(const item& it, int spread, I begin, I end, const I* in
   }
 }
 
-// The rows of the product, sorted. Its lengths are known: row i begins at target[i].
+// The rows of the product, sorted. The lengths of the rows are known: row i begins at target[i].
 template <int LANES, class T, class I>
 WL_DEVICE void fill_product(const item& it, i64 count, i64 spread, const I* rows, const I* indptr,
                             const I* indices, const T* values, const I* other_indptr,
@@ -206,7 +206,7 @@ WL_DEVICE void fill_product(const item& it, i64 count, i64 spread, const I* rows
   WL_SHARED(i32, lengths, group::per_block);
   const int lane = group::lane(it);
   I* const table = tables + group::number(it) * cells;
-  // The columns in the order in which they were found; then the sums.
+  // First the columns in the order in which they were found, then the sums.
   I* const list = reinterpret_cast<I*>(others + group::number(it) * cells);
   T* const sums = reinterpret_cast<T*>(others + group::number(it) * cells);
   i32* const listed = lengths + group::number(it);

@@ -1,5 +1,5 @@
-// C = alpha A B + beta C, B dense by rows: a wave has a row of A (or a piece of a long one), or
-// each group of its lanes has one, or the waves of a block have one together.
+// C = alpha A B + beta C with B dense by rows. A row of A (or a piece of a long row) is processed
+// by a wave, by a group of lanes of a wave, or by all waves of a block together.
 #pragma once
 #include "unified/long_sums.hpp"
 #include "simt/packs.hpp"
@@ -7,20 +7,20 @@
 namespace wl {
 
 // L lanes hold V vectors each of a row of B. WAVES = 1: the WL_WARP / L groups of lanes multiply
-// entries of one row in parallel, and add up at the end. WAVES = 0: each group has its own row.
-// WAVES > 1: the groups of a whole block share a row; they take one entry per lane in turns, and
-// the first adds up all partial sums in their order.
+// different entries of one row in parallel, and add up their sums at the end. WAVES = 0: each group
+// has its own row. WAVES > 1: the groups of a whole block share a row. Each wave in turn takes one
+// entry per lane, and the first wave adds up all partial sums in their order.
 //
-// Each lane of a row loads one entry of a batch, the next batch before this one is multiplied, and
-// shuffles distribute them: loading entries at their use is slower. A steps are loaded before the
-// first is added.
+// Each lane of a row loads one entry of a batch. The next batch is loaded before the current one is
+// multiplied, and shuffles distribute the entries: loading entries at their use is slower. A
+// entries of each group are loaded before the first is added.
 //
 // WHOLE = 1: k is a multiple of the columns of a group. WHOLE = 2: k equals them, and the rows of B
-// are contiguous: their distance is a constant, and an address takes one instruction instead of
-// three.
+// are contiguous: the distance of two rows is a constant, and an address takes one instruction
+// instead of three.
 //
-// Item i of the list has the entries bounds[i] .. bounds[i + 1] of row target[i], or of row i
-// without targets. A target t < 0 is a segment of a cut row; its sums go to line -1 - t of
+// Item i of the list has the entries bounds[i] .. bounds[i + 1] of row target[i], or of row i if
+// `target` is null. A target t < 0 marks a piece of a cut row; its sums go to line -1 - t of
 // `partial`.
 template <int L, int V, int E, int A, int WAVES, int WHOLE, class T, class I>
 WL_DEVICE void csr_spmm(const item& it, i64 items, i64 k, i64 batch, const I* bounds,
@@ -35,10 +35,10 @@ WL_DEVICE void csr_spmm(const item& it, i64 items, i64 k, i64 batch, const I* bo
   const i64 tiles = (k + width - 1) / width, shares = (items + rows - 1) / rows;
   const i64 u = WAVES > 1 ? it.block() : it.block() * (WL_BLOCK / WL_WARP) + wave_of(it);
   if (u >= shares * tiles * batch)
-    return; // a whole wave, or a block
+    return; // the whole wave or block returns
   const unit_of unit(u, shares, tiles);
-  // Of the entries that are loaded together, lane l of group g has number l side + g: a group finds
-  // its own entries in its own lanes.
+  // Of the entries that are loaded together, lane l of group g loads number l side + g: the entries
+  // of a group are then in the lanes of the group.
   const int lane = lane_of(it), group = lane % own / L, mine = lane % L * side + group;
   const int first = int(unit.tile) * width + lane % L * E;
   const i64 i = unit.i * rows + lane / own;
@@ -51,8 +51,8 @@ WL_DEVICE void csr_spmm(const item& it, i64 items, i64 k, i64 batch, const I* bo
     longest = other > longest ? other : longest;
   }
   const T* const of_B = B + unit.b * B_step + first;
-  // Absent entries repeat the last one, and entries of an empty row the first of all: no load
-  // depends on a condition.
+  // Absent entries repeat the last entry; entries of an empty row repeat the first entry of the
+  // matrix. So no load depends on a condition.
   const I* const of_indices = indices + (size > 0 ? begin : 0);
   const T* const of_values = values + unit.b * values_step + (size > 0 ? begin : 0);
   const I last = size > 0 ? size - 1 : 0;
@@ -84,11 +84,11 @@ WL_DEVICE void csr_spmm(const item& it, i64 items, i64 k, i64 batch, const I* bo
         const I c = of_group<L>(it, column, s + a);
         const T* const of_row = of_B + i64(c) * (WHOLE == 2 ? i64(width) : B_ld);
 #pragma unroll
-        for (int v = 0; v < V; ++v) // columns beyond k are added up, and not stored
+        for (int v = 0; v < V; ++v) // columns beyond k are added up but not stored
           row[a][v] =
               load_words<T, E>(of_row + (WHOLE || first + v * L * E < k ? v * L * E : -first));
       }
-      if (p + (s + A) * side > size) // repeated entries are not added: B may be infinite
+      if (p + (s + A) * side > size) // repeated entries are not added: B may hold infinities
 #pragma unroll
         for (int a = 0; a < A; ++a)
           if (p + (s + a) * side + group >= size)

@@ -1,5 +1,5 @@
-// The elementwise maximum of the rows of a dense matrix that a sparse row selects, and sums over
-// the elements equal to a given one: the gradient of the maximum.
+// The elementwise maximum of the rows of a dense matrix that a sparse row selects. For the gradient
+// of the maximum: sums over the elements that are equal to the maximum.
 #pragma once
 #include "simt/fusedmm.hpp"
 #include "simt/packs.hpp"
@@ -7,11 +7,12 @@
 
 namespace wl {
 
-// Entries that a group has under way for each lane.
+// Entries that each lane of a group loads before it uses the first of them.
 constexpr int ENTRIES_AHEAD = 8;
 
-// Columns of a dense operand: L adjacent lanes hold V vectors of E each. Lanes of a group at
-// distance L take the entries of a row in turn. WHOLE: no lane is beyond the last column.
+// The columns of a dense operand: L adjacent lanes hold V vectors of E each. Lanes of a group whose
+// numbers differ by L process the entries of a row in turn. WHOLE: no lane is beyond the last
+// column.
 template <int L, int V, int E, int WHOLE>
 struct columns_of_lane {
   static constexpr int width = L * V * E, long_row = 4 * ENTRIES_AHEAD * WL_WARP / L;
@@ -24,7 +25,7 @@ struct columns_of_lane {
   WL_DEVICE pack<T, E> load(const T* row, int v) const {
     return load_part<WHOLE, T, E>(has(v), row, column(v));
   }
-  // The same where a vector may begin anywhere.
+  // The same where a vector may be unaligned.
   template <class T>
   WL_DEVICE void store_each(T* row, const T* values) const {
 #pragma unroll
@@ -68,7 +69,8 @@ struct blocks_of {
   WL_DEVICE T* row(i64 block, i64 i) const { return data + block * step + i * ld; }
 };
 
-// C_i = the largest of the rows of B that row i names; NaN is larger than all.
+// C_i = the elementwise maximum of the rows of B that row i selects; NaN is larger than all
+// numbers.
 template <int L, int V, int E, int WHOLE, class T, class I>
 struct largest_of_rows {
   using S = held_t<T>;

@@ -1,16 +1,17 @@
 // C = alpha A B + beta C where the nonzeros are split into chunks of equal size, independent of
-// rows (Huang et al. 2021), so that the lengths of rows do not matter. row_of[e] is the row of
-// entry e, and row_of[nnz] is none.
+// rows (Huang et al. 2021): the lengths of rows do not affect the time. row_of[e] is the row of
+// entry e, and row_of[nnz] is no row.
 //
-// A chunk usually ends within a row: sums of rows that span several chunks go to lines of
-// `partial`, first the sum of the chunk's first row, line line_of[2 q], then of its last one,
-// line_of[2 q + 1] (-1: the chunk has the whole row). They are added up afterwards, in their order.
+// A chunk usually ends within a row. Sums of rows that span several chunks go to lines of
+// `partial`: the sum of the first row of chunk q goes to line line_of[2 q], and the sum of its last
+// row to line line_of[2 q + 1] (-1: the chunk contains the whole row). The lines are added up
+// afterwards, in their order.
 #pragma once
 #include "simt/packs.hpp"
 
 namespace wl {
 
-// Where the sums of a row go that ends with entry e of a chunk.
+// Stores the sum of a row that ends with entry e of a chunk.
 template <int L, int V, int E, class T, class I>
 struct chunk_end {
   const I *row_of, *line_of; // of this chunk
@@ -19,7 +20,7 @@ struct chunk_end {
   held_t<T>* lines;
   held_t<T> alpha, beta;
 
-  // `is_first` and `is_last`: whether it is the first row of the chunk, and the last one.
+  // `is_first` and `is_last`: whether the row is the first or the last one of the chunk.
   WL_DEVICE void operator()(i64 e, bool is_first, bool is_last, const held_t<T>* sums) const {
     const I of_first = is_first ? line_of[0] : I(-1), of_last = is_last ? line_of[1] : I(-1);
     const I line = of_first >= 0 ? of_first : of_last;
@@ -39,9 +40,9 @@ struct chunk_end {
 };
 
 // SEGMENTS = 0: each group of L lanes traverses a chunk, one entry after the other, and stores a
-// sum where a row ends. SEGMENTS = 1: each wave has a chunk; its groups multiply adjacent entries
-// in parallel, and a segmented scan adds up each row. While no row ends, groups keep separate sums,
-// and no scan is needed.
+// sum where a row ends. SEGMENTS = 1: each wave traverses a chunk; its groups multiply adjacent
+// entries in parallel, and a segmented scan adds up each row. While no row ends, groups keep
+// separate sums, and no scan is needed.
 template <int L, int V, int E, int A, int SEGMENTS, int WHOLE, class T, class I>
 WL_DEVICE void csr_spmm_nonzero_split(const item& it, i64 nnz, i64 chunk, i64 k, i64 batch,
                                       const I* row_of, const I* line_of, const I* indices,
@@ -56,7 +57,7 @@ WL_DEVICE void csr_spmm_nonzero_split(const item& it, i64 nnz, i64 chunk, i64 k,
             units = (chunks + chunks_each - 1) / chunks_each;
   const i64 u = it.block() * (WL_BLOCK / WL_WARP) + wave_of(it);
   if (u >= units * tiles * batch)
-    return; // a whole wave
+    return; // the whole wave returns
   const unit_of unit(u, units, tiles);
   const int lane = lane_of(it), l = lane % L, group = lane % own / L, mine = lane % own;
   const i64 q = unit.i * chunks_each + lane / own, first = unit.tile * width + l * E;
@@ -74,7 +75,8 @@ WL_DEVICE void csr_spmm_nonzero_split(const item& it, i64 nnz, i64 chunk, i64 k,
                                         beta};
   S sums[V * E] = {};
   bool is_first = true;
-  for (i64 p = 0; p < chunk; p += own) { // the same number of turns for every group of the wave
+  // every group of the wave makes the same number of iterations
+  for (i64 p = 0; p < chunk; p += own) {
     const i64 e = begin + p + mine;
     const bool there = e < end;
     const i64 from = there ? e : end > 0 ? end - 1 : 0;
@@ -82,7 +84,7 @@ WL_DEVICE void csr_spmm_nonzero_split(const item& it, i64 nnz, i64 chunk, i64 k,
     const S factors = there ? widen(of_values[from]) : S{};
     const bool ends = there && (e + 1 == end || row_of[e] != row_of[e + 1]);
     const u64 votes = ballot(ends);
-    // Bit i: the row ends with entry i of these.
+    // Bit i: a row ends with entry i of the group's entries.
     const u64 marks = own == WL_WARP ? votes : votes >> (lane - mine) & ((u64(1) << own % 64) - 1);
     const int left = end - begin - p < own ? int(end - begin - p) : own;
 #pragma unroll turns
@@ -107,7 +109,7 @@ WL_DEVICE void csr_spmm_nonzero_split(const item& it, i64 nnz, i64 chunk, i64 k,
               row[a][v] = words_in<T, E>{};
 #pragma unroll
       for (int a = 0; a < A; ++a) {
-        const int at = (s + a) * side + group; // my entry
+        const int at = (s + a) * side + group; // this group's entry
         const S factor = SEGMENTS ? shuffle(factors, at) : of_group<L>(it, factors, s + a);
         if constexpr (!SEGMENTS || side == 1) {
 #pragma unroll
@@ -122,22 +124,24 @@ WL_DEVICE void csr_spmm_nonzero_split(const item& it, i64 nnz, i64 chunk, i64 k,
           }
         } else {
           constexpr u64 ones = ~u64(0) >> (64 - side);
-          const u64 step = marks >> (s + a) * side & ones; // where rows end in this step
+          // the entries of this step at which rows end
+          const u64 step = marks >> (s + a) * side & ones;
           if (step == 0) {
 #pragma unroll
             for (int v = 0; v < V; ++v)
               add_words<T, E>(sums + v * E, factor, row[a][v]);
-            continue; // the whole wave does
+            continue; // the whole wave skips the scan
           }
           const u64 before = step & ((u64(1) << group) - 1);
-          const bool after = step >> group == 0; // no row ends here or behind: it goes on
+          // no row ends in this group or in later ones: the row continues
+          const bool after = step >> group == 0;
           S now[V * E] = {};
 #pragma unroll
           for (int v = 0; v < V; ++v)
             add_words<T, E>(now + v * E, factor, row[a][v]);
 #pragma unroll
           for (int i = 0; i < V * E; ++i) {
-            // The first row to end takes the partial sums of all groups; group 0 stores it.
+            // The first row to end gets the partial sums of all groups; group 0 stores it.
             S kept = sums[i];
             for (int d = L; d < WL_WARP; d *= 2) {
               const S other = shuffle_xor(it, kept, d);

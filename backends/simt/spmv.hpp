@@ -1,11 +1,13 @@
-// y = alpha A x + beta y for the formats, where lanes can share a row. beta = 0 does not read y.
+// y = alpha A x + beta y for the formats whose rows several lanes can share. beta = 0 does not read
+// y.
 //
-// The kernels for one vector take an epilogue as their last argument: it receives a row once y has
-// its value, such as the part of a sum over rows that a solver needs next. This saves reading y
-// again. An epilogue also says in which order rows are taken, and may wait before a row until its
-// entries of x have come from another device.
+// The kernels for one vector have an epilogue as their last argument. It is called for a row once y
+// has its value, and computes for example this row's part of a sum that a solver needs next. This
+// saves reading y again. An epilogue also determines the order of the rows, and may wait before a
+// row until its entries of x have arrived from another device.
 //
-// Values of CSR are stored in S, which may be lower than T: they are converted in registers.
+// Values of CSR are stored in S, which may be a lower dtype than T: they are converted in
+// registers.
 #pragma once
 #include "unified/long_sums.hpp"
 #include "unified/map_simt.hpp"
@@ -13,9 +15,9 @@
 
 namespace wl {
 
-// Nothing more is done with a row.
+// The epilogue that does nothing.
 struct nothing {
-  // The place that is taken in turn `turn` of `count`, a multiple of the wave's lanes.
+  // The position that is processed in turn `turn` of `count`, a multiple of the wave's lanes.
   WL_DEVICE i64 place(i64 turn, i64) const { return turn; }
   // Called before x is read for rows begin .. end.
   WL_DEVICE void before(i64, i64) {}
@@ -44,8 +46,8 @@ struct then : nothing {
   }
 };
 
-// W lanes a row, for any number of columns; four columns at a time, so that the row is read k / 4
-// times.
+// W lanes for each row and any number of columns; four columns at a time, so that a row is read k /
+// 4 times.
 template <int W, class T, class I, class S, class E = nothing>
 WL_DEVICE void csr_subwarp(const item& it, i64 m, i64 k, const I* indptr, const I* indices,
                            const S* data, mat<const T> x, mat<T> y, T alpha, T beta, E after = {}) {
@@ -107,13 +109,13 @@ WL_DEVICE void csr_subwarp(const item& it, i64 m, i64 k, const I* indptr, const 
   after.close(it);
 }
 
-// Each block takes WL_BLOCK rows: it loads their entries coalesced, stores the products in shared
-// memory, and then each work-item adds up a row. Rows that do not fit go to a few lanes each. The
-// index type must be able to count the rows.
+// Each block processes WL_BLOCK rows: it loads their entries coalesced and stores the products in
+// shared memory; then each work-item adds up a row. A few lanes share each row that does not fit.
+// The index type must be able to count the rows.
 //
-// 7-point stencil 200^3, H200: 206 microseconds. Where the rows begin came from shared memory first
-// it was 224: entries waited for a barrier more, and 42 registers kept blocks out that 32 let in.
-// Rows counted by 64 bits: 211.
+// 7-point stencil 200^3, H200: 206 microseconds. With the beginnings of the rows loaded to shared
+// memory first it took 224: the entries waited for one more barrier, and with 42 registers instead
+// of 32 fewer blocks were resident. With rows counted in 64 bits it took 211.
 template <class S, class T, class I, class E>
 WL_DEVICE void csr_stream_rows(const item& it, I first, I m, const I* indptr, const I* indices,
                                const S* data, const T* x, T* y, T alpha, T beta, E& after) {
@@ -137,7 +139,8 @@ WL_DEVICE void csr_stream_rows(const item& it, I first, I m, const I* indptr, co
       bounds[t] = mine;
     if (t == 0)
       bounds[rows] = int(count);
-// All gathers before the first product is stored: the compiler cannot know that x is not there.
+// All gathers are issued before the first product is stored: the compiler cannot know that the
+// stores do not change x.
 #pragma unroll
     for (int u = 0; u < each; ++u)
       values[u] = values[u] * x[columns[u]];
@@ -174,8 +177,8 @@ WL_DEVICE void csr_stream_rows(const item& it, I first, I m, const I* indptr, co
   }
 }
 
-// An epilogue may need few blocks, which then take rows in turn. Otherwise every block has its own
-// rows.
+// An epilogue may need a small number of blocks, which then process the rows in turn. Otherwise
+// every block has its own rows.
 template <class T, class I, class S, class E = nothing>
 WL_DEVICE void csr_stream(const item& it, i64 m, const I* indptr, const I* indices, const S* data,
                           const T* x, T* y, T alpha, T beta, E after = {}) {
@@ -188,14 +191,14 @@ WL_DEVICE void csr_stream(const item& it, i64 m, const I* indptr, const I* indic
     for (; first < m; first += it.blocks() * WL_BLOCK) {
       const i64 row = after.place(first, count);
       after.before(row, row + WL_BLOCK);
-      it.barrier(); // the rows before these are summed up
+      it.barrier(); // the previous rows are added up
       csr_stream_rows(it, I(row), I(m), indptr, indices, data, x, y, alpha, beta, after);
     }
     after.close(it);
   }
 }
 
-// How an entry of a packed matrix tells its column.
+// The encoding of the column of an entry of a packed matrix.
 enum column_code { ABSOLUTE = 0, NEAR = 1, PATTERN = 2 };
 constexpr short NO_STEP = -0x7fff - 1;
 
@@ -208,11 +211,11 @@ WL_DEVICE i32 packed_column(const u8* codes, i64 at, const i32* offsets, int j, 
     const short near = read_once(reinterpret_cast<const short*>(codes) + at);
     return near == NO_STEP ? -1 : row + near;
   } else {
-    return row + offsets[j]; // -2^31, of padding, takes every row below 0
+    return row + offsets[j]; // -2^31, the code of padding, makes every row negative
   }
 }
 
-// Entries begin .. begin + COUNT of a lane, all loads before the first use.
+// Processes entries begin .. begin + COUNT of a lane; all loads are issued before the first use.
 template <int CODE, int COUNT, class T, class S, class X>
 WL_DEVICE T packed_part(const u8* codes, const S* values, i64 place, const i32* offsets, int begin,
                         int width, i32 row, const X& x) {
@@ -233,14 +236,14 @@ WL_DEVICE T packed_part(const u8* codes, const S* values, i64 place, const i32* 
   return sum;
 }
 
-// Slices of WL_WARP rows of like length, entry by entry: a lane has a row, and lanes read side by
-// side.
+// Slices of WL_WARP rows of similar length, stored entry by entry: each lane processes a row, and
+// the loads of adjacent lanes are coalesced.
 //
 // CODE is the encoding of an entry's column: ABSOLUTE, an i32 each; NEAR, an i16 each, relative to
-// the row; PATTERN, in a table of offsets shared by all rows of a pattern. `target` is the row of
-// each lane, lane = row if it is null; a target t < 0 is a segment of a long row, and its sum goes
-// to partial[-1 - t]. WIDTH is the width of all slices; if it is 0, widths differ and `slice_ptr`
-// holds the beginnings. There are fewer than 2^31 rows, columns and entries.
+// the row; PATTERN, in a table of offsets shared by all rows of a pattern. `target` holds the row
+// of each lane; if it is null, lane v has row v. A target t < 0 marks a segment of a long row, and
+// its sum goes to partial[-1 - t]. WIDTH is the width of all slices; if it is 0, widths differ and
+// `slice_ptr` holds the beginnings. There are fewer than 2^31 rows, columns and entries.
 template <int CODE, int WIDTH, class T, class S, class X, class E = nothing>
 WL_DEVICE void sell_packed(const item& it, i64 lanes, const i64* slice_ptr, const u8* codes,
                            const S* values, const i32* target, const i32* offsets,
@@ -279,9 +282,9 @@ WL_DEVICE void sell_packed(const item& it, i64 lanes, const i64* slice_ptr, cons
   after.close(it);
 }
 
-// Rows that were cut get the sum of their pieces, in order: first[i] .. last[i] are of row rows[i].
-// A block takes each of the first `many` rows, which have many pieces, and a wave each of the
-// others: one wave alone took 40 microseconds for the 7,000 pieces of the longest row of a
+// Rows that were cut get the sum of their pieces, in order: row rows[i] has the pieces first[i] ..
+// last[i]. A block adds up each of the first `many` rows, which have many pieces, and a wave each
+// of the others: one wave took 40 microseconds for the 7,000 pieces of the longest row of a
 // power-law matrix (H200).
 template <class T>
 WL_DEVICE void join_cut_rows(const item& it, i64 count, i64 many, const i32* rows, const i32* first,
@@ -309,8 +312,8 @@ WL_DEVICE void join_cut_rows(const item& it, i64 count, i64 many, const i32* row
     store(y(rows[i], 0), sum, alpha, beta);
 }
 
-// The preparation of a load-balanced product: x in the order of `gathered` (unless it is null), and
-// y = beta y in the rows without entries.
+// The preparation of a load-balanced product: x in the order `gathered` (unless it is null), and y
+// = beta y in the rows without entries.
 template <class T>
 WL_DEVICE void prepare_balanced(const item& it, i64 n, const i32* gathered, mat<const T> x,
                                 T* sorted, i64 empty, const i32* empty_rows, mat<T> y, T beta) {
@@ -322,7 +325,7 @@ WL_DEVICE void prepare_balanced(const item& it, i64 n, const i32* gathered, mat<
     store(y(empty_rows[i], 0), T(0), T(0), beta);
 }
 
-// A row of ELLPACK times column c of x; rows are neighbours in memory.
+// A row of ELLPACK times column c of x. Entries of adjacent rows are adjacent in memory.
 template <class T, class I>
 WL_DEVICE T ell_row(i64 m, i64 row, i64 width, const T* data, const I* indices,
                     const mat<const T>& x, i64 c) {
@@ -338,7 +341,7 @@ WL_DEVICE T ell_row(i64 m, i64 row, i64 width, const T* data, const I* indices,
   });
 }
 
-// ELLPACK: a work-item a row.
+// ELLPACK: one work-item for each row.
 template <class T, class I>
 WL_DEVICE void ell_rows(const item& it, i64 m, i64 k, i64 width, const T* data, const I* indices,
                         mat<const T> x, mat<T> y, T alpha, T beta) {
@@ -370,7 +373,7 @@ WL_DEVICE void hybrid_rows(const item& it, i64 m, i64 k, i64 width, const T* dat
   }
 }
 
-// SELL-P as the format has it, any size of slices.
+// SELL-P as the format stores it, for any size of slices.
 template <class T, class I>
 WL_DEVICE void sellp_rows(const item& it, i64 m, i64 k, i64 slice_size, const T* data,
                           const I* indices, const I* slice_ptr, const I* permutation,
@@ -395,8 +398,8 @@ WL_DEVICE void sellp_rows(const item& it, i64 m, i64 k, i64 slice_size, const T*
   }
 }
 
-// Block rows: W lanes a row of numbers. C is the number of a block's columns, 0 if only `columns`
-// knows.
+// Block rows: W lanes for each row of numbers. C is the number of columns of a block; if C is 0,
+// `columns` holds this number.
 template <int W, int C, class T, class I>
 WL_DEVICE void bsr_subwarp(const item& it, i64 m, i64 k, i64 r, i64 columns, const I* indptr,
                            const I* indices, const T* data, mat<const T> x, mat<T> y, T alpha,
@@ -427,7 +430,7 @@ WL_DEVICE void bsr_subwarp(const item& it, i64 m, i64 k, i64 r, i64 columns, con
   }
 }
 
-// A dense row a wave.
+// A wave for each dense row.
 template <class T>
 WL_DEVICE void dense_rows(const item& it, i64 m, i64 n, i64 k, const T* data, mat<const T> x,
                           mat<T> y, T alpha, T beta) {

@@ -1,4 +1,4 @@
-// Kernels of matrix analysis and assembly, besides sorting and prefix sums.
+// Kernels of matrix analysis and assembly, other than sorting and prefix sums.
 #pragma once
 #include "simt/spmv.hpp"
 
@@ -36,8 +36,8 @@ WL_DEVICE void csr_diagonal(const item& it, i64 count, const I* indptr, const I*
 }
 
 // Fills the slices of a packed matrix: lane v gets the entries start[v] .. start[v] + length[v], or
-// the entries of row v where `start` is null.
-// `column` maps columns to codes where it is not null. CODE < 0 fills the values alone.
+// the entries of row v if `start` is null. `column` maps columns to codes if it is not null. CODE <
+// 0 fills only the values.
 template <int CODE, class T, class I, class S>
 WL_DEVICE void sell_fill(const item& it, i64 lanes, const i64* slice_ptr, const I* indptr,
                          const i64* start, const i32* length, const i32* target, const i32* column,

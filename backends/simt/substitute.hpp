@@ -5,7 +5,8 @@
 
 namespace wl {
 
-// A block meets after each level. Where levels are narrow, that takes less than a launch for each.
+// The work-items of the block synchronize after each level. For narrow levels that takes less time
+// than a launch for each level.
 template <class T, class I>
 WL_DEVICE void triangular_substitute(const item& it, i64 levels, i64 k, const I* rows,
                                      const I* bounds, const I* indptr, const I* indices,

@@ -5,11 +5,11 @@
 
 namespace wl {
 
-// Each wave takes a part of a level, one row per lane, and counts the part when it is done. It
-// begins a part of the next level when all parts of this one are counted. Blocks wait for each
-// other, so all of them must be resident.
+// Each wave processes a part of a level, one row per lane, and counts the part when it is done. It
+// begins a part of the next level when all parts of the current level are counted. Blocks wait for
+// each other, so all of them must be resident.
 #if defined(WL_LOCKSTEP)
-// Emulated blocks run one after the other: the first one does all of it.
+// Emulated blocks run one after the other: the first one does all the work.
 inline i64 level_waves(const item& it) { return it.block() == 0 ? WL_BLOCK / WL_WARP : 0; }
 inline i64 level_wave(const item& it) { return wave_of(it); }
 inline void wait_for_level(const item&, const i32*, i64) {}
@@ -56,7 +56,7 @@ struct early_row {
     }
   }
 
-  // The computation of substitute_row, in the same order.
+  // The computation of substitute_row, in the same order of additions.
   WL_DEVICE void substitute(const I* indices, const T* data, T factor, i64 upper, mat<T> x,
                             i64 c) const {
     T sum(0);

@@ -1,10 +1,10 @@
-// The entries of a sparse matrix, stored into a tile of memory of a block.
+// The entries of a sparse matrix, stored into a tile in shared memory.
 #pragma once
 #include "simt/lanes.hpp"
 
 namespace wl {
 
-// Brings entries into the cache of the device, where later loads of a block wait less.
+// Prefetches entries into the cache of the device, so that later loads of a block wait less.
 template <class T>
 WL_DEVICE void ask_for(const item& it, const T* values, i64 entries) {
 #if defined(WL_CUDA) && __CUDA_ARCH__ >= 800
@@ -17,7 +17,7 @@ WL_DEVICE void ask_for(const item& it, const T* values, i64 entries) {
 }
 
 // Stores all entries, entry e at tile[places[e]]. A work-item loads `together` entries before it
-// stores the first of them, so that loads wait together.
+// stores the first of them, so that the latencies of its loads overlap.
 template <int together, class P, class T>
 WL_DEVICE void scatter_entries(const item& it, const P* places, i64 entries, const T* values,
                                T* tile) {
@@ -37,9 +37,9 @@ WL_DEVICE void scatter_entries(const item& it, const P* places, i64 entries, con
   }
 }
 
-// Stores the entries of `moves`, each at the element that the upper 16 bits name. All work-items
-// make the same number of rounds, also the ones without an entry in the last: loads wait together
-// at a barrier of the wave.
+// Stores the entries of `moves`, each at the element that the upper 16 bits give. All work-items
+// make the same number of iterations, with or without an entry in the last one, because each
+// iteration has a barrier of the wave, at which all loads are waited for together.
 template <int together, class T>
 WL_DEVICE void move_entries(const item& it, const u32* moves, int count, const T* values, T* tile) {
   for (int base = 0; base < count; base += together * WL_BLOCK) {

@@ -1,6 +1,6 @@
-// The transpose of compressed rows, and compressed rows of coordinates: entries are counted by the
-// row of the new matrix, put into their rows in any order, and each row is then sorted. The result
-// is that of a stable sort.
+// The transpose of compressed rows, and compressed rows of coordinates. Entries are counted by the
+// row of the new matrix and moved into their rows in any order; each row is then sorted. The result
+// is the result of a stable sort.
 #pragma once
 #include "simt/shared_atomics.hpp"
 
@@ -13,7 +13,7 @@ WL_DEVICE void count_columns(const item& it, i64 entries, const I* indices, i32*
     fetch_add(counts + indices[e], 1);
 }
 
-// The same, and `places[e]` = the number of entries of the column counted before entry e.
+// As above, and places[e] = the number of entries of the column that were counted before entry e.
 template <class I>
 WL_DEVICE void count_with_places(const item& it, i64 entries, const I* indices, i32* counts,
                                  i32* places) {
@@ -21,7 +21,7 @@ WL_DEVICE void count_with_places(const item& it, i64 entries, const I* indices, 
     places[e] = fetch_add(counts + indices[e], 1);
 }
 
-// The two values of an entry of a column: its row, or its column for coordinates, and its original
+// The two values of an entry of a column: its row (its column for coordinates) and its original
 // position. Both are written at once, because the time is proportional to the number of scattered
 // writes.
 template <class I>
@@ -29,11 +29,11 @@ struct alignas(2 * sizeof(I)) placed {
   I row, entry;
 };
 
-// Puts each entry at its position in its column.
+// Moves each entry to its position in its column.
 template <class I>
 WL_DEVICE void place_entries(const item& it, i64 m, const I* indptr, const I* indices,
                              const I* target, const i32* places, I* entries) {
-  constexpr int lanes = 4; // rows are short, and lanes write wherever their columns are
+  constexpr int lanes = 4; // rows are short, and writes are scattered anyway
   auto* const to = reinterpret_cast<placed<I>*>(entries);
   const i64 step = it.blocks() * WL_BLOCK / lanes;
   for (i64 i = (it.block() * WL_BLOCK + it.thread()) / lanes; i < m; i += step)
@@ -50,12 +50,12 @@ WL_DEVICE void place_coordinates(const item& it, i64 count, const I* rows, const
     to[target[rows[e]] + I(places[e])] = placed<I>{columns[e], I(e)};
 }
 
-// Entries of a column that a group of LANES sorts, at most.
+// The largest number of entries of a column that a group of LANES lanes sorts.
 template <int LANES>
 constexpr int sorted_cells = 16 * LANES;
 
-// Sorts each column by original position, and so by rows. LANES lanes share a column: each counts,
-// for its entries, the entries that precede them.
+// Sorts each column by original position, and so by rows. LANES lanes share a column: for each of
+// its entries a lane counts the entries that precede it.
 template <int LANES, class I>
 WL_DEVICE void sort_places(const item& it, i64 columns, const I* target, const I* entries, I* rows,
                            I* order) {
@@ -90,8 +90,9 @@ WL_DEVICE void sort_places(const item& it, i64 columns, const I* target, const I
   }
 }
 
-// order = the positions of the entries of each row, by column, then by position; indices in this
-// order. LANES lanes share a row: each counts, for its entries, the entries that precede them.
+// order = the positions of the entries of each row, by column, then by position; indices are stored
+// in this order. LANES lanes share a row: for each of its entries a lane counts the entries that
+// precede it.
 template <int LANES, class I>
 WL_DEVICE void sort_columns(const item& it, i64 m, const I* indptr, const I* indices, I* sorted,
                             I* order) {
@@ -119,7 +120,7 @@ WL_DEVICE void sort_columns(const item& it, i64 m, const I* indptr, const I* ind
   }
 }
 
-// longest[0] = at least that of all rows.
+// Raises longest[0] to the length of the longest row, at most to the largest i32.
 template <class I>
 WL_DEVICE void longest_row(const item& it, i64 m, const I* indptr, i32* longest) {
   i64 found = 0;
