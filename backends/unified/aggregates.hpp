@@ -53,8 +53,9 @@ WL_DEVICE I first_beyond(I begin, I end, const I* indices, i64 bound) {
   return begin;
 }
 
-// Calls use(block, sum of squares) for the blocks of a row of blocks, from left to right. Rows are
-// sorted: the next block is the first that any of them has beyond the last one.
+// Calls use(block, sum of squares) for the blocks of a block row, from left to right. Rows are
+// sorted: the next block is the first block behind the last one in which any of the rows has an
+// entry.
 template <class T, class I, class Use>
 WL_DEVICE void for_blocks(const I* indptr, const I* indices, const T* values, i64 size, i64 i,
                           Use&& use) {
@@ -292,7 +293,7 @@ struct coarsen_orthonormalize {
   }
 
 private:
-  // Calls use(where its row begins) for every unknown of the nodes of an aggregate.
+  // Calls use(beginning of its row) for every unknown of the nodes of an aggregate.
   template <class Use>
   WL_DEVICE void for_rows(i64 i, Use&& use) const {
     for (I e = begin[i]; e < end[i]; ++e)

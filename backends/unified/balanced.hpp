@@ -1,5 +1,4 @@
-// Whether a matrix looks like a discretized elliptic equation. See
-// wollemi.core.operations.coarsen.
+// Whether a matrix looks like a discretized elliptic equation. See wollemi.core.operations.coarsen.
 #pragma once
 #include "unified/coarsen_rows.hpp"
 

@@ -1,13 +1,14 @@
-// LU factors of one small matrix with rows exchanged, in place: dense, or in a band.
+// LU factors of one small matrix with row exchanges, in place: dense, or in a band.
 //
-// Entry (i, j) is at a[offset + i * stride + j], by rows. A dense matrix of n rows has stride n;
-// row i of a band has the columns from i - lower to i + lower + upper, since exchanged rows bring
-// in up to `lower` columns, and the stride is one less than their number. A team of work-items
-// shares the work: rank() is the number of one of its size(), and barrier() waits for all.
+// Entry (i, j) is at a[offset + i * stride + j], by rows. A dense matrix of n rows has stride n.
+// Row i of a band has the columns from i - lower to i + lower + upper, since exchanged rows add up
+// to `lower` columns; the stride is one less than the number of these columns. A team of work-items
+// shares the work: rank() is the number of a work-item, size() their count, and barrier() waits for
+// all.
 //
-// Multipliers stay where they were made, as in LINPACK: exchanges are applied one by one in a
-// solve. G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., 2013, algorithms 3.4.1
-// and 4.3.1.
+// Multipliers stay in the rows in which they were computed, as in LINPACK: a solve applies the
+// exchanges one by one. G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., 2013,
+// algorithms 3.4.1 and 4.3.1.
 #pragma once
 #include "unified/types.hpp"
 
@@ -46,8 +47,8 @@ WL_DEVICE i64 pivot_row(const lu_shape& s, const T* a, i64 k) {
   return best;
 }
 
-// Factorizes; false if a pivot is zero or not finite. The team finds the pivot of a column, and
-// subtracts multiples of its row from the rows below.
+// Factorizes the matrix; false if a pivot is zero or not finite. The team finds the pivot of a
+// column, and subtracts multiples of the pivot row from the rows below.
 template <class Team, class T>
 WL_DEVICE bool factorize_band(const Team& team, const lu_shape& s, T* a, i32* pivots) {
   using R = real_t<T>;

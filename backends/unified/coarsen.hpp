@@ -217,7 +217,7 @@ struct coarsen_count_nearest {
   }
 };
 
-// Rounding of a sum leaves that much of a row that adds up to zero.
+// Rounding leaves a sum of this relative size in a row with the exact sum zero.
 template <class T>
 constexpr real_t<T> rounding_of_rows = sizeof(real_t<T>) == 4 ? real_t<T>(1e-5) : real_t<T>(1e-8);
 
@@ -329,7 +329,7 @@ struct coarsen_weights {
         });
     if (!(size_of(divisor) >= rounding_of_rows<T> * size_of(diagonal)))
       divisor = diagonal;
-    // a row without a diagonal to speak of takes nothing: smoothing alone is left for it
+    // a row with a negligible diagonal gets the interpolation 0: only smoothing corrects it
     const bool takes = size_of(divisor) >= rounding_of_rows<T> * largest && largest > real_t<T>(0);
     for (I at = target[i]; at < to; ++at)
       new_values[at] = takes ? new_values[at] / divisor : T(0);

@@ -1,4 +1,5 @@
-// Sizes and products shared by the functors of the multigrid setup, rounded alike everywhere.
+// Functions and products that the functors of the multigrid setup share. They round alike on all
+// executors.
 #pragma once
 #include "unified/rounding.hpp"
 #include "unified/status.hpp"
@@ -14,7 +15,7 @@ WL_DEVICE R rounded_square(complex<R> a) {
   return rounded_product(a.re, a.re) + rounded_product(a.im, a.im);
 }
 
-// |re a| + |im a|: no root and no product.
+// re a| + |im a|, computed without a square root and without a product.
 template <class R>
 WL_DEVICE R size_of(R a) {
   return a < R(0) ? -a : a;
@@ -24,7 +25,8 @@ WL_DEVICE R size_of(complex<R> a) {
   return size_of(a.re) + size_of(a.im);
 }
 
-// -Re(a conj(d)), of real numbers without the size of d: how strongly an entry couples.
+// -Re(a conj(d)); for real numbers the sign of d replaces d. It measures how strongly an entry
+// couples two unknowns.
 template <class R>
 WL_DEVICE R coupling(R a, R d) {
   return d < R(0) ? a : -a;
@@ -34,7 +36,7 @@ WL_DEVICE R coupling(complex<R> a, complex<R> d) {
   return -(rounded_product(a.re, d.re) + rounded_product(a.im, d.im));
 }
 
-// The sign (phase) of a number, conjugated; 1 of 0.
+// The conjugate of the sign (phase) of a number; 1 for the number 0.
 template <class R>
 WL_DEVICE R conjugate_sign(R a) {
   return a < R(0) ? R(-1) : R(1);
@@ -55,7 +57,7 @@ WL_DEVICE i64 hashed(i64 number) {
   return i64(x ^ (x >> 16));
 }
 
-// The rows of a matrix, and the values derived from one of them.
+// The rows of a matrix, and values that are derived from a row.
 template <class T, class I>
 struct matrix_rows {
   const I *begin, *end, *indices;

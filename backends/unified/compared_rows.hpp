@@ -1,4 +1,4 @@
-// Comparisons of the entries of rows, and the larger or smaller ones. See
+// Comparisons of the entries of two matrices row by row, and the larger or smaller entries. See
 // wollemi.core.operations.rows.
 #pragma once
 #include "unified/extremes.hpp"
@@ -7,18 +7,18 @@
 namespace wl {
 
 // Calls use(column, e, has, f, other has) for all columns of two sorted rows without duplicates, in
-// their order: the entries e and f are in this column if the rows have it.
+// increasing order: e and f are the entries of this column if the rows have them.
 template <class I, class Use>
 WL_DEVICE void for_either(I e, I end, const I* indices, I f, I other_end, const I* other_indices,
                           Use&& use) {
-  // Matrices made of one another share their columns: none is read to compare it, and a use that
-  // needs few of them reads few.
+  // Matrices that were derived from one another share their array of columns. The columns are then
+  // not compared, and only columns that `use` needs are read.
   if (indices == other_indices && e == f && end == other_end) {
     for (; e < end; ++e)
       use(indices[e], e, true, e, true);
     return;
   }
-  if (end - e == other_end - f) // often the same columns
+  if (end - e == other_end - f) // the columns are often equal
     for (; e < end && indices[e] == other_indices[f]; ++e, ++f)
       use(indices[e], e, true, f, true);
   while (e < end && f < other_end) {
@@ -34,7 +34,7 @@ WL_DEVICE void for_either(I e, I end, const I* indices, I f, I other_end, const 
     use(other_indices[f], e, false, f, true);
 }
 
-// Calls use(column, value, other value) for the same; a missing value is 0.
+// Calls use(column, value, other value) for the same columns; an absent value is 0.
 template <class T, class I, class Use>
 WL_DEVICE void for_both(I e, I end, const I* indices, const T* values, I f, I other_end,
                         const I* other_indices, const T* other_values, Use&& use) {
@@ -44,9 +44,9 @@ WL_DEVICE void for_both(I e, I end, const I* indices, const T* values, I f, I ot
              });
 }
 
-// Returns functor.of_row(i, holds), holds being the comparison with a code of
-// wollemi.core.operations.rows.COMPARISONS: loops then have one comparison alone. The functor has a
-// template, not a lambda with auto, which NVRTC takes for a function of the host.
+// Returns functor.of_row(i, holds), where `holds` is the comparison with a code of
+// wollemi.core.operations.rows.COMPARISONS: a loop then contains only one comparison. The functor
+// has a template and not a lambda with auto, because NVRTC takes such a lambda for a host function.
 template <class T, class Functor>
 WL_DEVICE typename Functor::sum with_comparison(i64 comparison, const Functor& functor, i64 i) {
   switch (comparison) {

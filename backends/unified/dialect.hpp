@@ -1,7 +1,8 @@
-// The constructs in which the four compilers differ, for bodies without threads: the only header of
-// this folder that depends on the dialect. The compiling backend defines WL_CUDA (NVRTC), WL_HIP
-// (HIPRTC), WL_SYCL (the SYCL run-time compiler) or WL_LOCKSTEP (g++, an emulated wavefront); none
-// of them means OpenMP. No standard header may be included: NVRTC and HIPRTC have none.
+// The constructs in which the four compilers differ, for code without threads. This is the only
+// header of this folder that depends on the compiler. The compiling backend defines WL_CUDA
+// (NVRTC), WL_HIP (HIPRTC), WL_SYCL (the SYCL run-time compiler) or WL_LOCKSTEP (g++, an emulated
+// wave); without any of them the backend is OpenMP. No standard header may be included: NVRTC and
+// HIPRTC have none.
 #pragma once
 
 #if defined(WL_SYCL)
@@ -15,8 +16,8 @@
 #endif
 
 // A pair of numbers: GPUs load it in one access if it is aligned to its whole size. On the host
-// NumPy aligns a complex array to its parts only, and g++ vectorizes copies of members but not of
-// structures.
+// NumPy aligns a complex array only to the size of a part, and g++ vectorizes copies of members but
+// not of structures.
 #if defined(WL_CUDA) || defined(WL_HIP) || defined(WL_SYCL) || defined(WL_LOCKSTEP)
 #define WL_PAIR_ALIGNED(bytes) alignas(bytes)
 #define WL_PAIR_COPIED(pair, first, second)
@@ -77,13 +78,13 @@ WL_DEVICE float logarithm_after_one(float v) { return sycl::log1p(v); }
 WL_DEVICE double logarithm_after_one(double v) { return sycl::log1p(v); }
 WL_DEVICE float angle(float v, float w) { return sycl::atan2(v, w); }
 WL_DEVICE double angle(double v, double w) { return sycl::atan2(v, w); }
-WL_DEVICE void count_down(i32* counter) { // in local memory where a work-group has a system
+WL_DEVICE void count_down(i32* counter) { // in local memory if a work-group solves one system
   sycl::atomic_ref<i32, sycl::memory_order::relaxed, sycl::memory_scope::device,
                    sycl::access::address_space::generic_space>(*counter)
       .fetch_sub(1);
 }
 #else
-// One thread finishes all columns, so counting needs no atomic.
+// One thread finishes all columns, so counting needs no atomic operation.
 WL_DEVICE float square_root(float v) { return __builtin_sqrtf(v); }
 WL_DEVICE double square_root(double v) { return __builtin_sqrt(v); }
 WL_DEVICE float exponential(float v) { return __builtin_expf(v); }

@@ -1,17 +1,17 @@
-// Functions of the user's own between the scores and the edge function. Their text is made from a
+// Functions of the user between the scores and the edge function. Their text is generated from a
 // trace: see edge_functions.py.
 #pragma once
 #include "unified/types.hpp"
 
 namespace wl {
 
-// A function of scores before the edge function: none.
+// No function of the user: scores go directly to the edge function.
 struct scores_alone {
   static constexpr bool TRACED = false;
 };
 
-// The inputs of a function of the user's own: numbers of rows, columns and entries, in blocks that
-// are `step` elements apart, and lines of a number for each that are `ld` apart.
+// The inputs of a function of the user: numbers of rows, columns and entries. Blocks are `step`
+// elements apart, and the lines of a block, one line for each number, `ld` elements apart.
 template <class S>
 struct edge_input {
   const S* data;
@@ -25,7 +25,7 @@ struct edge_inputs {
   edge_input<S> rows, columns, entries;
 };
 
-// A function of the user's own: the text of PROGRAM is made from its trace.
+// A function of the user: the text of PROGRAM is generated from its trace.
 template <class PROGRAM, class S>
 struct traced_scores {
   static constexpr bool TRACED = true;

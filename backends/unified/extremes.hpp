@@ -1,4 +1,4 @@
-// The largest and the smallest of numbers, as NumPy's maximum and minimum have them.
+// The largest and the smallest of several numbers, as NumPy's maximum and minimum define them.
 #pragma once
 #include "unified/types.hpp"
 
@@ -23,8 +23,8 @@ WL_DEVICE bool is_less(complex<R> a, complex<R> b) {
   return a.re < b.re || (a.re == b.re && a.im < b.im);
 }
 
-// "Adding" keeps the larger number, or the smaller; NaN once there is one. Zeroed memory is no
-// number at all, which changes nothing.
+// "Adding" keeps the larger (or smaller) number; the result is NaN once a number is NaN. Zeroed
+// memory is the neutral element.
 template <class T, bool LARGEST>
 struct extreme {
   T value;

@@ -33,7 +33,7 @@ struct facts_diagonal {
   }
 };
 
-// How many values equal the first one.
+// The number of values that are equal to the first one.
 template <class T>
 struct facts_repeated {
   const T* d;
@@ -44,8 +44,9 @@ struct facts_repeated {
 };
 
 struct symmetry_counts {
-  // Entries that do not follow the one before them in their row, lower entries that differ from
-  // their mirror image, and upper entries less lower ones.
+  // The number of entries that do not follow the preceding entry of their row, the number of lower
+  // entries that differ from their mirror image, and the number of upper entries minus the number
+  // of lower ones.
   i64 disorder, mismatch, surplus;
   WL_DEVICE symmetry_counts& operator+=(symmetry_counts o) {
     disorder += o.disorder, mismatch += o.mismatch, surplus += o.surplus;
@@ -59,8 +60,8 @@ WL_DEVICE bool is_mirrored(T a, T b) {
   return magnitude(a - conj(b)) <= slack * (magnitude(a) + magnitude(b));
 }
 
-// An entry below the diagonal looks for its mirror image; if all are found and the counts agree,
-// the pattern is symmetric. Stored zeros count as missing.
+// An entry below the diagonal searches for its mirror image; if all are found and the counts are
+// equal, the pattern is symmetric. Stored zeros count as absent.
 template <class T, class I>
 struct facts_symmetry {
   mat<const T> data;
@@ -107,14 +108,15 @@ private:
 };
 
 struct mirror_counts {
-  // Lower entries that differ from their mirror image, and upper entries less lower ones.
+  // The number of lower entries that differ from their mirror image, and the number of upper
+  // entries minus the number of lower ones.
   i64 mismatch, surplus;
   WL_DEVICE mirror_counts& operator+=(mirror_counts o) {
     return mismatch += o.mismatch, surplus += o.surplus, *this;
   }
 };
 
-// The same question a row at a time: no entry looks for its row.
+// The same test row by row: no entry has to search for its row.
 template <class T, class I>
 struct facts_mirrored {
   const I *begin, *end, *indices;
@@ -147,7 +149,7 @@ private:
   }
 };
 
-// The smallest and the largest of some indices, if there are any: zeroed memory stands for none.
+// The smallest and the largest of several indices; zeroed memory means that there are none.
 struct index_bounds {
   i64 low, high, some;
   WL_DEVICE index_bounds& operator+=(index_bounds o) {

@@ -1,8 +1,8 @@
-// A functor in two halves: between them the sums of the members of a group are made total.
+// A functor in two halves. Between them the sums of all members of a group are added up.
 //
-// `visiting` does the work on elements and leaves the sums of each column in slots, one real per
-// word: word w of column c at slots[w * k + c]. `finishing` visits nothing and finishes each column
-// from the slots. Both are functors for any launcher.
+// `visiting` processes the elements and stores the sums of each column in slots, one real number
+// per word: word w of column c is at slots[w * k + c]. `finishing` visits no elements and finishes
+// each column with the sums from the slots. Both are functors for any launcher.
 #pragma once
 #include "unified/step.hpp"
 

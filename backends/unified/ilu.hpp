@@ -1,4 +1,4 @@
-// Incomplete factors on a pattern that is known: its triangles, scaling, checks, and splitting. See
+// Incomplete factors on a known pattern: their triangles, scaling, checks, and splitting. See
 // wollemi.core.operations.ilu.
 #pragma once
 #include "unified/search.hpp"
@@ -157,7 +157,7 @@ struct ilu_adjoint {
   }
 };
 
-// Whether a number left the range of its type when it was made of another one.
+// Whether the computation of a number from another one overflowed or underflowed.
 template <class T>
 WL_DEVICE bool is_lost(T made, T given) {
   return !finite(made) || (made == T(0)) != (given == T(0));

@@ -1,4 +1,4 @@
-// Approximate inverses on a pattern, a row at a time. See wollemi.core.operations.isai.
+// Approximate inverses on a pattern, row by row. See wollemi.core.operations.isai.
 #pragma once
 #include "unified/status.hpp"
 
@@ -68,7 +68,7 @@ struct isai_general {
     return fine ? 0 : 1;
   }
 
-  // Put A(S,S) transposed and the right-hand side there; return the diagonal entry.
+  // Stores A(S,S) transposed and the right-hand side; returns the diagonal entry.
   WL_DEVICE T gather(i64 t, i64 i, i64 first, i64 m) const {
     T own(0);
     for (i64 r = 0; r < m; ++r) {
@@ -89,7 +89,7 @@ struct isai_general {
     return own;
   }
 
-  // Solve the system of m unknowns; the solution goes to column m.
+  // Solves the system of m unknowns; the solution is stored in column m.
   WL_DEVICE bool eliminate(i64 t, i64 m) const {
     real_t<T> largest(0);
     for (i64 r = 0; r < m; ++r)

@@ -19,13 +19,13 @@ struct coarsen_count_largest {
   }
 };
 
-// The largest of some entries, width at most, the first of equal ones.
+// The largest of several entries, at most `width`; of equal entries the first ones.
 template <class R, class I>
 struct largest_entries {
-  // A row is read once for up to this many of them, else once for each.
+  // A row is read once for up to this number of entries; for more it is read once for each.
   static constexpr int kMost = 8;
 
-  R sizes[kMost]; // falling
+  R sizes[kMost]; // in decreasing order
   I at[kMost];
   int width, count;
 
@@ -39,7 +39,7 @@ struct largest_entries {
       sizes[place] = sizes[place - 1], at[place] = at[place - 1];
     sizes[place] = size, at[place] = e;
   }
-  // Puts them in the order of the row.
+  // Sorts them in the order of the row.
   WL_DEVICE void by_entry() {
     for (int next = 1; next < count; ++next) {
       const I e = at[next];
@@ -97,7 +97,7 @@ private:
       put(to + place, kept.at[place], factor);
   }
   WL_DEVICE void keep_many(I first, I beyond, I to) const {
-    // The last kept entry, by size, then by position; at first all entries come before it.
+    // The last selected entry, by size, then by position; the initial value precedes all entries.
     real_t<T> least(-1);
     I last = beyond;
     for (i64 round = 0; round < width; ++round) {

@@ -1,18 +1,20 @@
 // Sums of many terms in single precision.
 //
-// Added up one after the other, ones stop at 2^24, and a million equal terms drift by 1 %. So terms
-// are added up in pieces, and the sums of the pieces together with the rounding error of each
-// addition (Knuth (1998), "The Art of Computer Programming" 2, section 4.2.2, theorem B). This
-// needs no double precision, and a sum of at most PIECE_OF_SUM terms costs one comparison more.
+// If terms are added up one after the other, a sum of ones stops at 2^24, and a sum of a million
+// equal terms has an error of 1 %. So terms are added up in pieces, and the sums of the pieces are
+// added up together with the rounding error of each addition (Knuth (1998), "The Art of Computer
+// Programming" 2, section 4.2.2, theorem B). This needs no double precision, and a sum of at most
+// PIECE_OF_SUM terms costs only one more comparison.
 #pragma once
 #include "unified/types.hpp"
 
 namespace wl {
 
-// Terms that are added up one after the other: 256 equal ones drift by 2e-6 at most.
+// The number of terms that are added up one after the other: 256 equal terms have an error of at
+// most 2e-6.
 constexpr i64 PIECE_OF_SUM = 256;
 
-// Whether long sums of T are made in pieces: double precision has digits to spare.
+// Whether long sums of T are computed in pieces: double precision has enough digits without them.
 template <class T>
 constexpr bool sums_in_pieces = same<real_t<T>, float>::value;
 
@@ -27,7 +29,7 @@ WL_DEVICE complex<R> sum_of_parts(complex<R> high, complex<R> low) {
 }
 
 // A sum as two numbers: the rounded sum, and the sum of the rounding errors. T may be a vector of
-// numbers that are added up side by side.
+// numbers that are added up elementwise.
 template <class T>
 struct long_sum {
   T high, low;
@@ -45,8 +47,8 @@ struct long_sum {
   WL_DEVICE T value() const { return sum_of_parts(high, low); }
 };
 
-// The sum of terms [0, count) of T, where sum_of(begin, end) adds up some of them; `lanes` is how
-// many sums it makes side by side.
+// The sum of terms [0, count) of T, where sum_of(begin, end) adds up some of them; `lanes` is the
+// number of sums that it accumulates in parallel.
 template <class T, class SumOf>
 WL_DEVICE T sum_of_terms(i64 count, i64 lanes, const SumOf& sum_of) {
   if constexpr (sums_in_pieces<T>)

@@ -1,9 +1,9 @@
-// The launcher of functors where work-items come in waves and blocks: NVRTC, HIPRTC, SYCL, and
-// their emulation.
+// The launcher of functors on backends with waves and blocks: NVRTC, HIPRTC, SYCL, and their
+// emulation.
 //
-// A sum is taken in a fixed order: by the work-items of a block, by the block, and at last by
-// whichever block comes last over all blocks in their order. So results repeat bit for bit as long
-// as the grid is the same.
+// A sum is computed in a fixed order: within the work-items, within the block, and finally over all
+// blocks in their order, by the block that finishes last. So results repeat bit for bit as long as
+// the grid is the same.
 #pragma once
 #include "simt/lanes.hpp"
 
@@ -34,11 +34,12 @@ WL_DEVICE void close_column(const item& it, const F& f, typename F::sum sum, voi
   }
 }
 
-// One column: rows are assigned to work-items in turn, or in one piece each where there is no wave.
+// One column. Rows are assigned to work-items in turn; without waves each work-item gets one
+// contiguous piece of the rows.
 template <class F>
 WL_DEVICE void map_column(const item& it, const F& f, i64 n, void* partials, i32* counter) {
   const auto state = f.column(0);
-  // The same in all blocks: the status changes only after all of them came by.
+  // The status is equal in all blocks: it changes only after all of them have arrived.
   if (!state.active)
     return;
   typename F::sum sum{};
@@ -48,8 +49,9 @@ WL_DEVICE void map_column(const item& it, const F& f, i64 n, void* partials, i32
       sum += f(i, 0, state);
   } else {
     const i64 step = it.blocks() * WL_BLOCK;
-// Rows are written as they go, so that the next loads could not come earlier: unrolling takes
-// registers, and with them blocks that are loading meanwhile.
+// Each row is written immediately, so that loads of later rows could not be issued earlier anyway.
+// Unrolling takes registers and thus reduces the number of resident blocks, and so the loads in
+// flight.
 #pragma unroll 1
     for (i64 i = it.block() * WL_BLOCK + it.thread(); i < n; i += step)
       sum += f(i, 0, state);
@@ -57,8 +59,8 @@ WL_DEVICE void map_column(const item& it, const F& f, i64 n, void* partials, i32
   close_column(it, f, sum, partials, counter);
 }
 
-// The work-items of a block as a tile of rows and columns, columns first: neighbours read
-// neighbours.
+// The work-items of a block as a tile of rows and columns, columns first, so that adjacent
+// work-items read adjacent elements.
 struct tile {
   i64 width; // columns
   int rows;
@@ -69,10 +71,10 @@ struct tile {
       : width(k < WL_BLOCK ? k : WL_BLOCK), rows(int(WL_BLOCK / width)),
         row(it.thread() / int(width)), column(it.thread() % int(width)), inside(row < rows) {}
 
-  // How many tiles lie side by side over k columns.
+  // The number of adjacent tiles that cover k columns.
   WL_DEVICE i64 across(i64 k) const { return (k + width - 1) / width; }
 
-  // The sum down each column of the tile, in its first row.
+  // The sum of each column of the tile, returned to the first row of the tile.
   template <class S>
   WL_DEVICE S sum_down(const item& it, S value) const {
     WL_SHARED(S, cells, WL_BLOCK);
@@ -91,7 +93,7 @@ struct tile {
   }
 };
 
-// Many columns. The number of blocks is a multiple of the tiles that lie side by side.
+// Several columns. The number of blocks is a multiple of the number of adjacent tiles.
 template <class F>
 WL_DEVICE void map_columns(const item& it, const F& f, i64 n, i64 k, typename F::sum* partials,
                            i32* counter) {
@@ -129,7 +131,7 @@ WL_DEVICE void map_columns(const item& it, const F& f, i64 n, i64 k, typename F:
 }
 
 // Visits all elements, then finishes every active column. `partials` holds one sum per column and
-// group of blocks. A functor without a sum has nothing to finish.
+// group of blocks. A functor without a sum has no last step.
 template <class F>
 WL_DEVICE void map(const item& it, const F& f, i64 n, i64 k, void* partials, i32* counter) {
   if (k == 1)

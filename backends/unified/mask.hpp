@@ -14,7 +14,8 @@ struct mask_sums {
   WL_NO_SUM;
 
   WL_DEVICE sum operator()(i64 i, i64 c, const column_state&) const {
-    // Sums of parts: one running sum of a row of thousands of columns rounds as often as it adds.
+    // Sums of parts: a single running sum of a row of thousands of columns would round at each
+    // addition.
     T found(0);
     for (I j = first[i]; j < last[i];) {
       const I stop = last[i] - j > kPart ? I(j + kPart) : last[i];

@@ -4,8 +4,8 @@
 
 namespace wl {
 
-// One entry of the factors from the entries of the previous sweep: each is independent of the
-// others.
+// One entry of the factors, computed from the entries of the previous sweep: all entries are
+// independent.
 template <class T, class I>
 struct parilu_sweep {
   const I *indptr, *indices, *rows, *columns, *entries, *diagonal;
@@ -18,7 +18,7 @@ struct parilu_sweep {
     const I i = rows[e], j = indices[e];
     const I bound = i < j ? i : j;
     T value = a(e, c);
-    // Row i of the lower factor meets column j of the upper one: both are sorted.
+    // Row i of the lower factor is multiplied by column j of the upper factor: both are sorted.
     I x = indptr[i], y = columns[j];
     I left = indices[x], below = rows[entries[y]];
     while (left < bound && below < bound) {

@@ -1,10 +1,10 @@
-// Incomplete factors with a pattern that sweeps determine. See wollemi.core.operations.parilut.
+// Incomplete factors with a pattern that the sweeps determine. See wollemi.core.operations.parilut.
 #pragma once
 #include "unified/spgemm.hpp"
 
 namespace wl {
 
-// |v| with each product rounded: the same on all executors.
+// v| with each product rounded, so that it is the same on all executors.
 template <class R>
 WL_DEVICE R rounded_size(R v) {
   return magnitude(v);
@@ -20,7 +20,7 @@ WL_DEVICE R rounded_size(complex<R> v) {
   return big * square_root(R(1) + rounded_product(q, q));
 }
 
-// Whole numbers in the order of sizes: their bits. NaN is above all.
+// Integers with the order of the sizes: their bits. NaN is above all numbers.
 WL_DEVICE i64 key_of(float size) {
   return size > 0 ? i64(__builtin_bit_cast(i32, size)) : size == size ? 0 : i64(0x7fc00000);
 }
@@ -136,7 +136,7 @@ struct parilut_moved {
 };
 
 // Calls use(column, x, has, a, has, p, has) for the columns below `row` of three sorted rows, in
-// their order: the entries x, a and p are in this column if the rows have it.
+// increasing order: x, a and p are the entries of this column if the rows have them.
 template <class I, class Use>
 WL_DEVICE void for_any_below(i64 row, I x, I x_end, const I* x_indices, I a, I a_end,
                              const I* a_indices, I p, I p_end, const I* p_indices, Use&& use) {
@@ -212,8 +212,8 @@ WL_DEVICE T less_products(T value, I x, I x_end, const I* indices, const T* valu
   return value;
 }
 
-// One entry from the previous sweep: each is independent of the others. The preceding entries of
-// its row have smaller columns.
+// One entry, computed from the previous sweep: all entries are independent. The preceding entries
+// of its row have smaller columns.
 template <class T, class I>
 struct parilut_sweep {
   const I *rows, *indices, *indptr;
@@ -255,7 +255,7 @@ struct parilut_pivots {
   }
 };
 
-// How many keys reach each of seven bounds.
+// The number of keys that reach each of seven bounds.
 struct reaching {
   i64 count[7];
   WL_DEVICE reaching& operator+=(const reaching& o) {
@@ -296,7 +296,7 @@ struct parilut_narrow {
   }
 };
 
-// Which entries of a row stay.
+// Which entries of a row stay in the factor.
 template <class T, class I>
 struct large_entries {
   const I *begin, *end, *indices;

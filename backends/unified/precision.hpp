@@ -1,4 +1,4 @@
-// Blocks of vectors on their way to a lower precision and back. See
+// Conversion of blocks of vectors to a lower precision and back. See
 // wollemi.core.operations.precision.
 #pragma once
 #include "unified/status.hpp"

@@ -1,12 +1,13 @@
-// Products that round alike on every executor.
+// Products that round alike on all executors.
 #pragma once
 #include "unified/types.hpp"
 
 namespace wl {
 
-// The product rounded before anything is added to it. A fused multiply-add rounds once, and
-// executors differ in where they have one: hierarchies would differ in their last bits, and ties
-// with them. The build compiles these functors for omp without contraction.
+// The product, rounded before anything is added to it. A fused multiply-add rounds only once, and
+// executors use it in different operations: the last bits of hierarchies would differ, and with
+// them the choice between equal values. The build compiles these functors for omp without
+// contraction.
 #if defined(WL_CUDA)
 WL_DEVICE float rounded_product(float a, float b) { return __fmul_rn(a, b); }
 WL_DEVICE double rounded_product(double a, double b) { return __dmul_rn(a, b); }

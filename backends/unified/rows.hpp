@@ -1,4 +1,4 @@
-// Work on compressed rows, one after the other. See wollemi.core.operations.rows.
+// Operations on compressed rows, one row after the other. See wollemi.core.operations.rows.
 #pragma once
 #include "unified/compared_rows.hpp"
 #include "unified/long_sums.hpp"
@@ -40,7 +40,8 @@ struct rows_falls {
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const { return end[i] < begin[i]; }
 };
 
-// How many entries of a row have a new column: `column_of` returns that of an entry, or -1.
+// The number of entries of a row that have a new column: column_of(e) returns the new column of an
+// entry, or -1.
 template <class I, class Column>
 WL_DEVICE I count_of_row(I begin, I end, Column column_of) {
   I count = 0;
@@ -49,8 +50,8 @@ WL_DEVICE I count_of_row(I begin, I end, Column column_of) {
   return count;
 }
 
-// Stores these entries from `to` until `stop`. Every entry is stored, and the next one overwrites
-// an entry without a new column: no branch has to be predicted.
+// Stores these entries from `to` until `stop`. Every entry is stored, and the next entry overwrites
+// an entry without a new column: so there is no branch to predict.
 template <class T, class I, class Column>
 WL_DEVICE void keep_of_row(I begin, const T* values, I to, I stop, I* new_indices, T* new_values,
                            Column column_of) {
@@ -62,7 +63,7 @@ WL_DEVICE void keep_of_row(I begin, const T* values, I to, I stop, I* new_indice
   }
 }
 
-// A column that is in [low, high], counted from `origin`, or -1.
+// The column if it is in [low, high] relative to `origin`, else -1.
 template <class I>
 WL_DEVICE I column_within(I column, i64 origin, i64 low, i64 high) {
   return low <= i64(column) - origin && i64(column) - origin <= high ? column : I(-1);
@@ -188,7 +189,7 @@ struct rows_scale {
 };
 
 struct longest_row {
-  i64 length; // zeroed memory stands for no row
+  i64 length; // 0 (zeroed memory) marks no row
   WL_DEVICE longest_row& operator+=(longest_row o) {
     return length = length < o.length ? o.length : length, *this;
   }
@@ -573,7 +574,7 @@ struct rows_shift {
 // The blocks of `height` adjacent sorted rows, in the order of their columns.
 template <class I>
 struct blocks_of_rows {
-  static constexpr int HELD = 8; // rows with a cursor; the others are searched
+  static constexpr int HELD = 8; // rows with a cursor; other rows are searched
   const I *indptr, *indices;
   i64 first, height, width;
   i64 from = 0; // the first column behind the last block
@@ -611,8 +612,8 @@ struct blocks_of_rows {
     return least < 0 ? least : least / width;
   }
 
-  // Calls use(q, j, e) for each entry e of a block: it is at (q, j) of the block. Goes on behind
-  // it.
+  // Calls use(q, j, e) for each entry e of a block, where (q, j) is its position in the block, and
+  // advances to the end of the block.
   template <class Use>
   WL_DEVICE void take(i64 block, const Use& use) {
     const i64 begin = block * width, end = begin + width;

@@ -1,11 +1,12 @@
-// Products of sparse matrices, a row at a time. See wollemi.core.operations.spgemm.
+// Products of sparse matrices, row by row. See wollemi.core.operations.spgemm.
 #pragma once
 #include "unified/coarsen_rows.hpp"
 #include "unified/search.hpp"
 
 namespace wl {
 
-// Entries of a left row with a stored position in their right rows, each with its next column.
+// The number of entries of a left row for which the position in the right row and its column are
+// stored.
 constexpr i64 kKeptRows = 1 << 5;
 
 // Calls use(column, sum) for the columns of a row of the product, in increasing order. Every term
@@ -39,7 +40,7 @@ WL_DEVICE void merge_few_rows(I begin, I end, const I* indices, const T* values,
   }
 }
 
-// The same for left rows of any length: each column is looked for in all right rows.
+// The same for left rows of any length: each column is searched for in all right rows.
 template <class T, class I, class Use>
 WL_DEVICE void merge_many_rows(I begin, I end, const I* indices, const T* values,
                                const I* other_indptr, const I* other_indices, const T* other_values,
@@ -136,7 +137,7 @@ struct spgemm_refill {
     for (I to = first; to < beyond; ++to)
       new_values[to] = T(0);
     for (I e = begin[i]; e < end[i]; ++e) {
-      I to = first; // columns of a row increase, and so do their positions
+      I to = first; // the columns of a row increase, and so do their positions
       for (I f = other_indptr[indices[e]]; f < other_indptr[indices[e] + 1]; ++f) {
         to = not_below(to, beyond, places, i64(other_indices[f]));
         new_values[to] += rounded_product(values[e], other_values[f]);

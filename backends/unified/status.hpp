@@ -1,8 +1,8 @@
 // The stopping status of the columns of a solve; wollemi.core.status holds the same codes and
 // members.
 //
-// It is written only in a functor's `finish`, which runs after every element was visited: within
-// one kernel all threads see the same status.
+// Only the `finish` of a functor writes it, which runs after every element was visited: within one
+// kernel all threads read the same status.
 #pragma once
 #include "unified/types.hpp"
 
@@ -29,13 +29,13 @@ struct status_of {
     count_down(running);
   }
 
-  // The norm of the residual before the first iteration of a cycle.
+  // Takes the norm of the residual before the first iteration of a cycle.
   WL_DEVICE void begin(i64 c, R residual_norm) const {
     norm[c] = residual_norm;
     judge(c, residual_norm);
   }
 
-  // The norm of the residual after an iteration; counts the iteration.
+  // Takes the norm of the residual after an iteration, and counts the iteration.
   WL_DEVICE void observe(i64 c, R residual_norm) const {
     norm[c] = residual_norm;
     history[iterations[c] % capacity * k + c] = residual_norm;
@@ -51,15 +51,15 @@ struct status_of {
   }
 };
 
-// Values of a column that are known before the first row: here, whether the column is active.
+// A value of a column that is known before the first row: whether the column is active.
 struct taking_part {
   bool active;
 };
 
 } // namespace wl
 
-// The members of functors that visit every column: with a sum of a type, with the sum that is a
-// count, which the last one stores, and without a sum.
+// The members of functors that visit every column: with a sum of a given type, with a sum that is a
+// count and that the last work-item stores, and without a sum.
 #define WL_SUM(...)                                                                                \
   WL_DEVICE taking_part column(i64) const { return {true}; }                                       \
   using sum = __VA_ARGS__;                                                                         \

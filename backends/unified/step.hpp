@@ -4,7 +4,7 @@
 
 namespace wl {
 
-// "Adding" keeps the larger one, and NaN once there is one.
+// "Adding" keeps the larger number; the result is NaN once a number is NaN.
 template <class R>
 struct maximum {
   R value;

@@ -1,8 +1,8 @@
 // The small least squares problem at the end of a cycle of GMRES.
 //
 // For singular and inconsistent systems its triangle becomes singular too: the unknowns grow, and
-// the rounding of the product with them is more than the residual that they should leave. Fewer
-// unknowns then leave less. See reference/gmres.py.
+// the rounding error of the product with them exceeds the residual that they should leave. A
+// solution with fewer unknowns then has a smaller residual. See reference/gmres.py.
 #pragma once
 #include "unified/types.hpp"
 
@@ -14,8 +14,9 @@ struct remainder {
   R left, rounding;
 };
 
-// Calls solve(rows) for `most` rows, and where rounding exceeds the residual for 1, 2, 4, ...
-// fewer, as long as the residual decreases. The last call is the one with the smallest residual.
+// Calls solve(rows) for `most` rows. Where the rounding error exceeds the residual, it is also
+// called for 1, 2, 4, ... fewer rows, as long as the residual decreases. The last call is the call
+// with the smallest residual.
 template <class R, class S>
 WL_DEVICE void solve_leading(i64 most, const S& solve) {
   i64 best = 0, rows = most;
@@ -38,8 +39,9 @@ WL_DEVICE void solve_leading(i64 most, const S& solve) {
     solve(best);
 }
 
-// y = the solution of the first rows of column c's triangle, 0 beyond them. An unknown without a
-// pivot is 0, and its row is left. The triangle has entry (i, j) at triangle[(i * s + j) * k + c].
+// y = the solution of the first rows of the triangle of column c, 0 beyond them. An unknown with a
+// zero pivot is 0, and its row is skipped. Entry (i, j) of the triangle is triangle[(i * s + j) * k
+// + c].
 template <class T>
 WL_DEVICE remainder<real_t<T>> solve_rows(const T* triangle, i64 s, i64 k, i64 c, mat<const T> g,
                                           i64 most, i64 rows, mat<T> y) {

@@ -1,10 +1,10 @@
-// Solves with triangular matrices, a row at a time. See wollemi.core.operations.triangular.
+// Solves with triangular matrices, row by row. See wollemi.core.operations.triangular.
 #pragma once
 #include "unified/status.hpp"
 
 namespace wl {
 
-// Row i of x, from the rows that it needs.
+// Row i of x, computed from the rows on which it depends.
 template <class T, class I>
 WL_DEVICE void substitute_row(const I* indptr, const I* indices, const T* data, const T* inverse,
                               T factor, i64 upper, mat<T> x, i64 i, i64 c) {

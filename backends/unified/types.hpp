@@ -1,4 +1,4 @@
-// Numbers and views that every kernel speaks in.
+// Number types and views that all kernels use.
 #pragma once
 #include "unified/dialect.hpp"
 
@@ -22,11 +22,11 @@ struct WL_PAIR_ALIGNED(2 * sizeof(R)) complex {
     return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
   }
   friend WL_DEVICE complex operator/(complex a, R b) { return {a.re / b, a.im / b}; }
-  // Smith's method: no overflow where the quotient has none.
+  // Smith's method: it does not overflow if the quotient does not.
   friend WL_DEVICE complex operator/(complex a, complex b) {
     const R x = b.re < R(0) ? -b.re : b.re, y = b.im < R(0) ? -b.im : b.im;
     if (x == R(0) && y == R(0))
-      return {a.re / x, a.im / x}; // infinite as in NumPy, where Smith's quotient of b is NaN
+      return {a.re / x, a.im / x}; // infinite as in NumPy; Smith's quotient would be NaN
     if (x >= y) {
       const R q = b.im / b.re, d = b.re + b.im * q;
       return {(a.re + a.im * q) / d, (a.im - a.re * q) / d};
@@ -73,7 +73,7 @@ template <class R>
 WL_DEVICE R square(complex<R> a) {
   return a.re * a.re + a.im * a.im;
 }
-// |a| without overflow in between.
+// a| without overflow of intermediate results.
 template <class R>
 WL_DEVICE R magnitude(R a) {
   return a < R(0) ? -a : a;
@@ -119,7 +119,7 @@ struct same<A, A> {
   static constexpr bool value = true;
 };
 
-// A block of vectors: rows any distance apart, columns side by side.
+// A block of vectors: the distance of rows is arbitrary, columns are adjacent.
 template <class T>
 struct mat {
   T* data;
@@ -127,13 +127,13 @@ struct mat {
   WL_DEVICE T& operator()(i64 i, i64 c) const { return data[i * ld + c]; }
 };
 
-// y = alpha v + beta y without reading y where beta is 0, so that NaN in it does not survive.
+// y = alpha v + beta y. If beta is 0, y is not read, so that a NaN in it does not survive.
 template <class T>
 WL_DEVICE void store(T& y, T v, T alpha, T beta) {
   y = beta == T(0) ? alpha * v : alpha * v + beta * y;
 }
 
-// The sum of a functor that has none.
+// The sum type of a functor without a sum.
 struct none {
   WL_DEVICE none& operator+=(none) { return *this; }
 };

@@ -48,7 +48,8 @@ struct values_imaginary {
   }
 };
 
-// Whole exponents of complex numbers up to this size are taken by products, as NumPy does.
+// Integer powers of complex numbers with exponents up to this size are computed by products, as in
+// NumPy.
 constexpr int kMultiplied = 100;
 
 template <class R>

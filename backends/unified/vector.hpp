@@ -1,4 +1,5 @@
-// Element-wise work on blocks of vectors, and its sums. See wollemi.core.operations.vector.
+// Element-wise operations on blocks of vectors, and sums over them. See
+// wollemi.core.operations.vector.
 #pragma once
 #include "unified/step.hpp"
 
@@ -101,8 +102,8 @@ struct vector_largest {
   WL_DEVICE void finish(i64 c, sum s) const { value[c] = s.value; }
 };
 
-// The host handles values out of range by inspecting the column before it begins; on other paths
-// only the host sets this code.
+// The code of a column with a norm out of range. The host inspects such a column before the solve
+// begins; on other paths only the host sets this code.
 constexpr stop_code OUT_OF_RANGE = stop_code(13);
 
 template <class T>
@@ -133,8 +134,8 @@ struct vector_enter {
   }
 };
 
-// Norms that are no numbers are not below anything. The sum is of nothing: with it `best` is
-// written after all rows.
+// A norm that is NaN is not below any other. The sum is always 0; because of it, `best` is written
+// after all rows.
 template <class T>
 struct vector_keep {
   mat<const T> x;

@@ -1,9 +1,9 @@
-// An iteration of GMRES for one right-hand side, on rows that stay with work-items
+// An iteration of GMRES for one right-hand side. Each work-item has the same rows in all steps
 // (register_rows.hpp).
 //
-// Of a vector of the basis a work-item needs its own rows alone, so that the first vectors can be
-// in shared memory, and no block waits for the others. All blocks do the small problem, each
-// for itself.
+// A work-item reads only its own rows of the basis vectors, so that the first basis vectors can be
+// in shared memory, and no block waits for another block's part of them. Every block solves the
+// small least squares problem itself.
 #pragma once
 #include "simt/gmres.hpp"
 #include "cuda/loop/register_rows.hpp"
@@ -12,9 +12,9 @@
 namespace wl {
 
 // The first SHARED vectors of the basis are in shared memory while the kernel runs. Rows beyond the
-// last are 0 there, and elsewhere the last one stands for them: loads wait for no condition. They
-// are stored in S, which is T or a lower dtype, times basis_unit<S>; visited vectors are in T,
-// times basis_unit<S>.
+// last one are 0 in shared memory; in global memory the last row is read instead, so that loads
+// depend on no condition. The vectors are stored in S, which is T or a lower dtype, times
+// basis_unit<S>; visited vectors are in T, times basis_unit<S>.
 template <int ROWS, int SHARED, class T, class S = T>
 struct kept_basis {
   using stored = S;
@@ -45,7 +45,7 @@ struct kept_basis {
       for (i64 i = 0; i <= last && i < SHARED; ++i)
         own(it, i, r) = has(it, r) ? all[i * n + row(it, r)] : S{};
   }
-  // Stores vectors first .. last for the next launch.
+  // Stores vectors first .. last in global memory for the next launch.
   WL_DEVICE void leave(const item& it, i64 first, i64 last) const {
     each_kept<ROWS>(it, n, [&](int r, i64 row) {
       for (i64 i = first; i <= last && i < SHARED; ++i)
@@ -54,7 +54,7 @@ struct kept_basis {
   }
 
   // f(i, end, parts) for vectors 0 .. j, COUNT at a time from i, with parts[u][r] of vector i + u;
-  // vectors from `end` on repeat another vector. All loads before the first use.
+  // vectors from `end` on repeat another vector. All loads are issued before the first use.
   template <int COUNT, class F>
   WL_DEVICE void visit(const item& it, i64 j, const F& f) const {
     T parts[COUNT][ROWS];
@@ -79,7 +79,8 @@ struct kept_basis {
   }
 };
 
-// The small arrays of a block, in shared memory: s numbers each, parts s for every wave.
+// The small arrays of a block, in shared memory: each holds s numbers, `parts` holds s for every
+// wave.
 template <class T>
 struct small_arrays {
   T *h, *turned, *correction, *sines, *g;
@@ -88,9 +89,9 @@ struct small_arrays {
   u64* mailboxes;
 };
 
-// Vectors of the basis of which a work-item loads its ROWS rows before it goes on. 30 iterations of
-// four rows took 661 microseconds with two, 706 with four and 714 with eight (64^3), of one row 200
-// with four and 193 with eight (16^3, H200).
+// Vectors of the basis for which a work-item issues the loads of its ROWS rows together. 30
+// iterations with four rows took 661 microseconds with two vectors, 706 with four and 714 with
+// eight (64^3); with one row 200 with four and 193 with eight (16^3, H200).
 template <class T, int ROWS>
 constexpr int at_once = ROWS * sizeof(T) > 16  ? 2
                         : ROWS * sizeof(T) > 8 ? 4
@@ -121,7 +122,7 @@ WL_DEVICE void project_kept(const item& it, i64 j, const B& basis, const T* w, T
     parts[(j + 1) * WAVES + wave_of(it)] = T(own);
 }
 
-// w -= sum_i h_i basis_i for i <= j; returns the part of |w|^2.
+// w -= sum_i h_i basis_i for i <= j; returns this work-item's part of |w|^2.
 template <int ROWS, class T, class B>
 WL_DEVICE real_t<T> subtract_kept(const item& it, i64 j, const B& basis, T* w, const T* h) {
   constexpr int count = at_once<T, ROWS>;
@@ -143,9 +144,10 @@ WL_DEVICE real_t<T> subtract_kept(const item& it, i64 j, const B& basis, T* w, c
   return sum;
 }
 
-// Lines 4 to 8 of the iteration: w is made orthogonal to the basis, a second time where it lost
-// digits, and the new column of the Hessenberg matrix is turned. `publish` stores the elements that
-// other blocks will gather. Two barriers, four where the second time is needed.
+// Lines 4 to 8 of the iteration: w is orthogonalized against the basis, a second time if it lost
+// digits, and the rotations are applied to the new column of the Hessenberg matrix. `publish`
+// stores the elements that other blocks gather. This takes two barriers, or four with the second
+// orthogonalization.
 template <int ROWS, class T, class B, class P>
 WL_DEVICE void orthogonalize(const item& it, grid_barrier& m, i64 j, const B& basis, T* w,
                              const small_arrays<T>& a, real_t<T>* before, real_t<T>* after,
@@ -157,7 +159,7 @@ WL_DEVICE void orthogonalize(const item& it, grid_barrier& m, i64 j, const B& ba
   project_kept<ROWS>(it, j, basis, w, a.parts);
   add_up_many(it, m, j + 2, a.parts, a.h, a.received, a.mailboxes);
   const R length = square_root(real(a.h[j + 1]));
-  // One work-item turns the column while others are waited for.
+  // One work-item applies the rotations to the column while the block waits for other blocks.
   const auto turn_earlier = meanwhile([&] {
     a.turned[j] = turn_column<T>(j, strided<T>{a.h, 1}, strided<R>{a.cosines, 1},
                                  strided<T>{a.sines, 1}, strided<T>{a.turned, 1});
@@ -178,7 +180,7 @@ WL_DEVICE void orthogonalize(const item& it, grid_barrier& m, i64 j, const B& ba
           rotate();
       },
       turn_earlier);
-  // The same in all blocks: who has turned the column has counted the step.
+  // The same in all blocks: the work-item that rotated the column has incremented the step.
   if (*step == j + 1)
     return;
   project_kept<ROWS>(it, j, basis, w, a.parts);
@@ -196,7 +198,7 @@ WL_DEVICE void orthogonalize(const item& it, grid_barrier& m, i64 j, const B& ba
       turn_earlier);
 }
 
-// Stores the values that the new column changed, for the next launch.
+// Stores the values of the new column for the next launch.
 template <class T>
 WL_DEVICE void write_column(const item& it, i64 s, i64 j, const small_arrays<T>& a, T* hessenberg,
                             real_t<T>* cosine, T* sine, T* g) {
@@ -234,8 +236,8 @@ struct arnoldi_append {
 
   WL_DEVICE column_state column(i64 c) const {
     using R = real_t<T>;
-    // Where the length and the elements are far from the ends of the range, a quotient is a
-    // product.
+    // If the length and the elements are far from the limits of the range, a product with the
+    // reciprocal replaces the division.
     const R size = length[c], inverse = R(1) / size;
     constexpr R least = sizeof(R) == 8 ? R(0x1p-500) : R(0x1p-60f);
     return {status.is_running(c), !(size > least && inverse > least), size, inverse};
@@ -254,7 +256,7 @@ struct arnoldi_append {
   WL_DEVICE void finish(i64, sum) const {}
 };
 
-// By the code of the dtype that the basis is stored in.
+// Selects the dtype in which the basis is stored by its code.
 template <class T>
 using arnoldi_append_f4 = arnoldi_append<T, float>;
 template <class T>

@@ -1,5 +1,5 @@
-// Blocks that wait for one another: all of a grid at once on the device, one a multiprocessor (a
-// cooperative launch), or a cluster.
+// Barriers and sums over blocks that are all resident: a whole grid with one block for each
+// multiprocessor (a cooperative launch), or a cluster.
 //
 // A block stores its value into its mailbox as words of 4 bytes, each next to a flag with the
 // number of the barrier. Other blocks poll the mailbox until they read that flag. So a sum over the
@@ -25,7 +25,7 @@ struct both {
   }
 };
 
-// The work that one work-item does while others wait: none.
+// No work for the work-item that runs while the others wait.
 struct idle {
   static constexpr bool works = false;
   WL_DEVICE void operator()() const {}
@@ -40,7 +40,7 @@ template <class L>
 WL_DEVICE work_meanwhile<L> meanwhile(const L& work) {
   return {work};
 }
-// The work-item that does it is of the last wave, which has the least work in a sum.
+// The work-item that runs the work is in the last wave, which has the least work in a sum.
 WL_DEVICE bool works_meanwhile(const item& it) { return it.thread() == WL_BLOCK - WL_WARP; }
 
 #if defined(WL_CLUSTER)
@@ -103,8 +103,8 @@ WL_DEVICE void add_up(const item& it, grid_barrier& m, S value, const F& finish,
   it.barrier();
 }
 
-// totals[i] = the sum of parts[i][wave] over all waves of all blocks, for i < many. A sum takes as
-// many lanes as it has numbers, so that a wave has several at once.
+// totals[i] = the sum of parts[i][wave] over all waves of all blocks, for i < many. A sum takes one
+// lane for each of its numbers, so that a wave computes several sums at once.
 template <class T>
 WL_DEVICE void add_up_many(const item& it, grid_barrier& m, i64 many, const T* parts, T* totals,
                            T* received, u64*) {
@@ -131,7 +131,7 @@ WL_DEVICE void add_up_many(const item& it, grid_barrier& m, i64 many, const T* p
 
 WL_DEVICE void grid_sync(const item&, grid_barrier&) { cluster_sync(); }
 
-// No block writes to another one that has not begun.
+// No block writes to the shared memory of a block that has not started.
 WL_DEVICE void begin_barriers() { cluster_sync(); }
 
 #elif defined(WL_LOCKSTEP)
@@ -186,7 +186,7 @@ struct grid_barrier {
   }
 };
 
-// fence() would be sequentially consistent, which costs more and is not needed.
+// fence() would be sequentially consistent, which costs more and is not needed here.
 WL_DEVICE void release_or_acquire() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
 
 // Two words, each with its flag.
@@ -221,8 +221,8 @@ WL_DEVICE void store_flagged(u64* address, const S& value, u32 number) {
   }
 }
 
-// The sum of all blocks' mailboxes, in each lane of a wave. A lane polls several mailboxes at once:
-// one after the other, each would take a round trip to the cache.
+// The sum of all blocks' mailboxes, returned to each lane of a wave. A lane polls several mailboxes
+// at once: one after the other, each would take a round trip to the cache.
 template <class S>
 WL_DEVICE S sum_of_mailboxes(const item& it, const u64* mailboxes, u32 number) {
   constexpr int words = sizeof(S) / sizeof(i32), pairs = pairs_of<S>, W = WL_WARP;
@@ -269,7 +269,7 @@ WL_DEVICE S sum_of_mailboxes(const item& it, const u64* mailboxes, u32 number) {
   return sum_of_lanes<W>(it, sum);
 }
 
-// Sums that every block adds up for itself: two for each of its waves.
+// The largest number of sums that every block adds up for itself: two for each of its waves.
 constexpr int DIRECT_SUMS = 2 * WAVES;
 
 // Eight bytes of a sum: one double or two floats.
@@ -283,9 +283,10 @@ struct unit {
   }
 };
 // Calls `finish` with the sum over the grid, in one work-item of every block. Its writes are
-// visible to its block afterwards. Another work-item does `work` before that. With PUBLISH, writes
-// of all work-items before the barrier are visible to all after it. S consists of numbers R; each
-// wave adds up eight bytes of it: one wave with all of them had no registers left for the vectors.
+// visible to its block afterwards. Another work-item runs `work` before that. With PUBLISH, writes
+// of all work-items before the barrier are visible to all work-items after it. S consists of
+// numbers R; each wave adds up eight bytes of it, because one wave that added up all of them would
+// leave too few registers for the vectors.
 template <bool PUBLISH, class R, class S, class F, class W = idle>
 WL_DEVICE void add_up(const item& it, grid_barrier& m, S value, const F& finish,
                       const W& work = {}) {
@@ -351,9 +352,9 @@ WL_DEVICE S poll(const u64* address, u32 number) {
 // totals[i] = the sum of parts[i][wave] over all waves of all blocks, for i < many. There must be
 // another barrier between two calls, because they use the same mailboxes.
 //
-// If there are many sums, each is added up by one block, which stores the total for all: that is
-// one more round trip to the cache, but every block adding up all of them took 2.5 microseconds
-// more for 28 of them at 32^3 (H200).
+// If there are many sums, one block adds up each sum and stores the total for all blocks. This
+// takes one more round trip to the cache. If every block added up all of them, it would take 2.5
+// microseconds more for 28 sums at 32^3 (H200).
 template <class T>
 WL_DEVICE void add_up_many(const item& it, grid_barrier& m, i64 many, const T* parts, T* totals, T*,
                            u64* mailboxes) {

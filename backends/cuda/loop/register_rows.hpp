@@ -1,12 +1,12 @@
-// Rows that stay with work-items in all steps of a kernel: the vector elements they keep in
-// registers, and matrices that are read by rows.
+// Work-items that have the same rows in all steps of a kernel: the elements of vectors that they
+// keep in registers, and matrices that are read by rows.
 #pragma once
 #include "simt/spmv.hpp"
 
 namespace wl {
 
-// A work-item has the same rows in every step, ROWS of them at most, and keeps their elements of
-// all vectors: f(r, row) for the r-th.
+// A work-item has the same rows in every step, at most ROWS, and keeps their elements of all
+// vectors: f(r, row) for the r-th row.
 template <int ROWS, class F>
 WL_DEVICE void each_kept(const item& it, i64 n, const F& f) {
   const i64 first = it.block() * WL_BLOCK + it.thread(), step = it.blocks() * WL_BLOCK;
@@ -16,8 +16,8 @@ WL_DEVICE void each_kept(const item& it, i64 n, const F& f) {
       f(r, first + r * step);
 }
 
-// Where a work-item's elements of a vector are: in registers (an array that is only indexed by
-// constants, DISTANCE 1), or in shared memory next to the other rows' values.
+// The memory of a work-item's elements of a vector: registers (an array that is only indexed by
+// constants, DISTANCE 1), or shared memory next to the values of the other rows.
 template <class T, int DISTANCE>
 struct kept {
   static constexpr int distance = DISTANCE;
@@ -25,7 +25,7 @@ struct kept {
   WL_DEVICE T& operator[](int r) const { return data[r * DISTANCE]; }
 };
 
-// A function of the row as something to be indexed.
+// A function of the row, used like an array.
 template <class L>
 struct by_index {
   L function;
@@ -36,11 +36,12 @@ WL_DEVICE by_index<L> indexed(const L& function) {
   return {function};
 }
 
-// Loads of a vector's elements at once.
+// Issues the loads of a vector's elements together.
 template <class T>
 constexpr int loads_of = sizeof(T) > 8 ? 4 : 8;
 
-// The rows of a matrix in shared memory, of WIDTH entries at most; a missing one has column -1.
+// The rows of a matrix in shared memory, with at most WIDTH entries each; an absent entry has
+// column -1.
 template <int ROWS, int WIDTH, class T>
 struct kept_matrix {
   static constexpr int slots = ROWS * WL_BLOCK;
@@ -62,7 +63,7 @@ struct kept_matrix {
     });
   }
 
-  // All gathers of a few entries before the first use.
+  // The gathers of several entries are issued before the first use.
   template <int SOURCES, class X>
   WL_DEVICE T times(const item& it, int r, i64, const X& x) const {
     constexpr int most = loads_of<T> / SOURCES, parts = (WIDTH + most - 1) / most;
@@ -89,7 +90,7 @@ struct kept_matrix {
   }
 };
 
-// A row of a packed matrix; `offset` is that of its pattern, if it has one.
+// A row of a packed matrix; `offset` points to the offsets of its pattern, if it has one.
 template <int CODE, int SOURCES, int WIDTH, class T, class X>
 WL_DEVICE T packed_row(const i64* slice_ptr, const u8* codes, const T* values, const i32* offset,
                        i64 row, const X& x) {
@@ -107,7 +108,7 @@ WL_DEVICE T packed_row(const i64* slice_ptr, const u8* codes, const T* values, c
   return sum;
 }
 
-// The rows of a packed matrix where they are, a lane a row.
+// The rows of a packed matrix in global memory; each lane processes one row.
 template <int CODE, int WIDTH, class T>
 struct packed_matrix {
   const i64* slice_ptr;
@@ -123,8 +124,8 @@ struct packed_matrix {
   }
 };
 
-// The same where rows of a pattern share their offsets. The offsets and the pattern numbers of the
-// rows are in shared memory, so a gather waits for no other load.
+// A packed matrix with rows that share the offsets of their pattern. The offsets and the pattern
+// numbers of the rows are in shared memory, so a gather waits for no other load from global memory.
 template <int ROWS, int WIDTH, class T>
 struct pattern_matrix {
   const i64* slice_ptr;
@@ -147,7 +148,7 @@ struct pattern_matrix {
   }
 };
 
-// The rows of a CSR matrix where they are.
+// The rows of a CSR matrix in global memory.
 template <class T, class I>
 struct csr_matrix {
   const I* indptr;
@@ -164,8 +165,8 @@ struct csr_matrix {
   }
 };
 
-// y = alpha A x + beta y on the rows that are kept. All sums before the first store. Each element
-// of x is made of SOURCES numbers.
+// y = alpha A x + beta y on the rows of the work-item. All sums are computed before the first
+// store. Each element of x consists of SOURCES numbers.
 template <int ROWS, int SOURCES, class T, class A, class X, class Y>
 WL_DEVICE void multiply(const item& it, i64 n, const A& a, const X& x, const Y& y, T alpha,
                         T beta) {
@@ -175,7 +176,7 @@ WL_DEVICE void multiply(const item& it, i64 n, const A& a, const X& x, const Y& 
   each_kept<ROWS>(it, n, [&](int r, i64) { store(y[r], sums[r], alpha, beta); });
 }
 
-// A functor on the rows that are kept; its sum over them.
+// Evaluates a functor on the rows of the work-item, and returns its sum over them.
 template <int ROWS, class F>
 WL_DEVICE typename F::sum visit(const item& it, i64 n, const F& f,
                                 const typename F::column_state& state) {

@@ -1,11 +1,12 @@
 // Sums and ghost rows of GPUs that store into each other's memory.
 //
-// Each member has a window, into which the others store. A number travels in words of 64 bits: half
-// of it holds bits of the number, the other half the turn that it belongs to. So a word tells by
-// itself that it has arrived, and no fence is needed. Words of two turns alternate: a member posts
-// turn t + 2 after it has read turn t + 1 of all others, so after all of them have read turn t.
+// Each GPU of the group is a member and has a window, into which the other members store. A number
+// is sent in words of 64 bits: one half holds bits of the number, the other half the turn in which
+// it is sent. So a word itself tells that it has arrived, and no fence is needed. The words of even
+// and odd turns alternate: a member posts turn t + 2 after it has read turn t + 1 of all others, so
+// after all of them have read turn t.
 //
-// A wait ends when the host sets `stop`. Its result is then of no use.
+// A wait ends when the host sets `stop`. Its result is then invalid.
 #pragma once
 #include "unified/dialect.hpp"
 #include "unified/halves.hpp"
@@ -18,20 +19,22 @@ constexpr int MEMBERS = 16, COLUMNS = 32, WORDS = 12, NUMBERS = 1024;
 struct window {
   u64 posts[COLUMNS][2][MEMBERS][WORDS][2];
   u64 numbers[2][MEMBERS][NUMBERS][2];
-  u32 free[MEMBERS];    // the exchange for which a member takes rows of this one
-  u32 arrived[MEMBERS]; // the exchange that a member has stored the rows of here
-  u32 free_in_product[MEMBERS], arrived_in_product[MEMBERS]; // the same by turns of column 0
+  u32 free[MEMBERS];    // the exchange for which a member's ghosts may receive rows of this one
+  u32 arrived[MEMBERS]; // the exchange for which a member has stored its rows here
+  // the same for exchanges within products, numbered by the turns of column 0
+  u32 free_in_product[MEMBERS], arrived_in_product[MEMBERS];
 };
 
 // One member's view of the group, in its own memory.
 struct peers {
-  window* windows[MEMBERS]; // by rank, its own too
-  const i32* stop;          // in memory of the host
+  window* windows[MEMBERS]; // by rank, including its own
+  const i32* stop;          // in host memory
   i32 rank, size;
   u32 turns[COLUMNS];
   u32 turn_of_numbers, exchanges;
   i32 counter;
-  u32 met; // whether the members have met since ghosts were stored: they have read them by then
+  // whether the members have synchronized since ghosts were stored: then all have read them
+  u32 met;
 };
 
 #if defined(WL_CUDA)
@@ -60,7 +63,8 @@ WL_DEVICE void store_flag(u32* place, u32 flag) { *place = flag; }
 WL_DEVICE void fence_system() {}
 #endif
 
-// Asks the host once in a while: a look takes about as long as thousand looks at the window.
+// Reads `stop` from the host once in 4096 reads of the window, because one such read takes about as
+// long as a thousand reads of the window.
 WL_DEVICE bool gives_up(const peers& group, u32 looks) {
   return looks % 4096 == 0 && *static_cast<const volatile i32*>(group.stop) != 0;
 }
@@ -72,7 +76,7 @@ WL_DEVICE u32 await_word(const peers& group, const u64* place, u32 turn) {
   return u32(word);
 }
 
-// Waits until a flag has come to a turn.
+// Waits until a flag has reached a turn.
 WL_DEVICE void await_flag(const peers& group, const u32* place, u32 turn) {
   for (u32 looks = 1; i32(load_flag(place) - turn) < 0 && !gives_up(group, looks); ++looks) {
   }
@@ -95,7 +99,7 @@ WL_DEVICE void await(const peers& group, const u64* from, double& number, u32 tu
 }
 
 // A functor with sums over all members, added in the order of ranks: each member gets the same
-// bits. The work-item that finishes a column posts and waits.
+// bits. The work-item that finishes a column posts the sums and waits.
 template <class F, class R>
 struct meeting : F {
   peers* group;
@@ -127,14 +131,15 @@ struct meeting : F {
 
 enum total_kind { SUM = 0, LARGEST = 1, NORM = 2 };
 
-// Numbers of columns that become totals of a kind: number i belongs to column i / width % columns.
+// Numbers of columns that are replaced by totals of a kind: number i belongs to column i / width %
+// columns.
 template <class R>
 struct summands {
   R* numbers;
   i64 count, kind, width;
 };
 
-// Marks the running columns in which a number has fallen below a part of another.
+// Marks the running columns in which a number has fallen below a fraction of another number.
 template <class R>
 WL_DEVICE void mark_shrunk(const item& it, i64 columns, const u8* stop, const R* after,
                            const R* before, double part, u8* marks) {
@@ -142,9 +147,9 @@ WL_DEVICE void mark_shrunk(const item& it, i64 columns, const u8* stop, const R*
     marks[c] = stop[c] == 0 && after[c] < R(part) * before[c];
 }
 
-// The totals of two arrays in one message of at most NUMBERS numbers, by one block. Where there are
-// marks, other columns keep their numbers, and without a marked column no member sends anything:
-// all of them have the same marks.
+// The totals of two arrays in one message of at most NUMBERS numbers, by one block. If there are
+// marks, columns without a mark keep their numbers, and no member sends a message if no column is
+// marked: all members have the same marks.
 template <class R>
 WL_DEVICE void make_totals(const item& it, peers* group, const summands<R>& first,
                            const summands<R>& second, const u8* marks, i64 columns) {
@@ -190,12 +195,12 @@ WL_DEVICE void make_totals(const item& it, peers* group, const summands<R>& firs
   }
 }
 
-// Rows begin .. end of the sent rows, which go to a member.
+// Rows begin .. end of the sent rows, for one member.
 struct target {
-  i64 member, ghosts, begin, end; // ghosts: the address of the first of them there
+  i64 member, ghosts, begin, end; // ghosts: the address at that member of the first of them
 };
 
-// Which rows of x go to the ghosts of other members, and from where rows come.
+// The rows of x that are sent to the ghosts of other members, and the members that send rows here.
 template <class T, class I>
 struct exchange {
   peers* group;
@@ -208,9 +213,10 @@ struct exchange {
   i64 distance;
 };
 
-// Stores rows of x into the ghosts of other members, by some blocks; true in the last of them. The
-// ghosts are free once the members have met. If they have not, each member says when its own ghosts
-// are free: the kernels that read them come before this kernel on the stream.
+// Stores rows of x into the ghosts of other members, by several blocks; returns true in the last of
+// them. The ghosts are free once the members have synchronized. If they have not, each member
+// reports when its own ghosts are free: the kernels that read them precede this kernel on the
+// stream.
 template <class T, class I>
 WL_DEVICE bool store_rows(const item& it, const exchange<T, I>& e, i64 blocks, i64 k, u32 turn,
                           u32 (window::*free)[MEMBERS]) {
@@ -235,7 +241,7 @@ WL_DEVICE bool store_rows(const item& it, const exchange<T, I>& e, i64 blocks, i
   return is_last_of(it, &g.counter, blocks);
 }
 
-// Tells the other members that their ghosts have arrived; by one block.
+// Tells the other members that their ghosts have arrived; called by one block.
 template <class T, class I>
 WL_DEVICE void tell_arrival(const item& it, const exchange<T, I>& e, u32 turn,
                             u32 (window::*arrived)[MEMBERS]) {
@@ -245,7 +251,7 @@ WL_DEVICE void tell_arrival(const item& it, const exchange<T, I>& e, u32 turn,
     store_flag(&(g.windows[e.to[it.thread()].member]->*arrived)[g.rank], turn);
 }
 
-// An exchange by a kernel of its own, which ends when the rows of others have arrived.
+// An exchange by a separate kernel, which ends when the rows of the other members have arrived.
 template <class T, class I>
 WL_DEVICE void exchange_rows(const item& it, const exchange<T, I>& e, i64 k) {
   peers& g = *e.group;
@@ -262,12 +268,13 @@ WL_DEVICE void exchange_rows(const item& it, const exchange<T, I>& e, i64 k) {
   }
 }
 
-// An epilogue of a product of all rows that exchanges rows as well: its blocks first store rows at
-// other members, then multiply the interior, rows begin .. end, and wait for the rows of others
-// before the rows around it.
+// An epilogue that exchanges rows during the product of all rows. Its blocks first store rows at
+// other members, then multiply the interior, rows begin .. end, and wait for the rows of other
+// members before they multiply the rows around it.
 //
-// The epilogue E meets the other members at the end of the kernel, so that the turn of that meeting
-// names the exchange. No block may wait for a place on the device: all of them are there at once.
+// The epilogue E synchronizes with the other members at the end of the kernel, so that the turn of
+// this synchronization numbers the exchange. No block may wait until another one has ended: all
+// blocks are resident at once.
 template <class E, class T, class I>
 struct exchanging : E {
   const exchange<T, I>& rows;
@@ -284,7 +291,7 @@ struct exchanging : E {
     if (it.block() < stores && store_rows(it, e, stores, 1, turn, &window::free_in_product))
       tell_arrival(it, e, turn, &window::arrived_in_product);
   }
-  // The rows above the interior come last.
+  // The rows before the interior are processed last.
   WL_DEVICE i64 place(i64 at, i64 count) const {
     const i64 found = at + shift;
     return shift >= count ? at : found < count ? found : found - count;

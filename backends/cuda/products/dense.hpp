@@ -1,16 +1,16 @@
-// C = alpha A B + beta C by the dense product: A is stored with its zeros, and wrong sums of the
-// zeros are corrected. Where B has an infinity or a NaN, a zero makes NaN of it, and the sparse
-// product does not touch it. S = alpha <C_i, B_j> A_ij + beta S by the dense product, read at the
-// positions of the pattern.
+// C = alpha A B + beta C by the dense product: A is stored with its zeros. Where B is infinite or
+// NaN, a zero of A times B is NaN, which the sparse product would not compute; such sums are
+// corrected. S = alpha <C_i, B_j> A_ij + beta S by the dense product, read at the positions of the
+// pattern.
 #pragma once
 #include "simt/packs.hpp"
 
 namespace wl {
 
-// Writes a dense matrix, zeros and entries at once. A block has `rows` rows, or one of the `parts`
-// of a row, `width` columns of it; TEAM lanes have a row together. Everything is arranged in shared
-// memory, BYTES of it, and then written to consecutive addresses in vectors. `dense` begins at a
-// multiple of a vector's bytes.
+// Writes a dense matrix, zeros and entries together. A block writes `rows` rows, or one of the
+// `parts` of a row, `width` columns; TEAM lanes share a row. The elements are arranged in BYTES of
+// shared memory and then written to consecutive addresses in vectors. `dense` begins at a multiple
+// of a vector's bytes.
 template <int BYTES, int TEAM, class T, class I>
 WL_DEVICE void dense_fill(const item& it, i64 m, i64 n, i64 rows, i64 parts, i64 width,
                           const I* indptr, const I* indices, const T* values, T* dense) {
@@ -22,7 +22,7 @@ WL_DEVICE void dense_fill(const item& it, i64 m, i64 n, i64 rows, i64 parts, i64
             left = (block - group * each) * width, right = left + width < n ? left + width : n,
             begin = first * n + left;
   if (first >= m || left >= right)
-    return; // a whole block
+    return; // all work-items of the block return
   const int count = int((last - first - 1) * n + (right - left)), shift = int(begin % E),
             vectors = (shift + count + E - 1) / E;
   for (int v = it.thread(); v < vectors; v += WL_BLOCK)
@@ -64,7 +64,7 @@ WL_DEVICE void dense_fill(const item& it, i64 m, i64 n, i64 rows, i64 parts, i64
   }
 }
 
-// Writes entries to their positions among zeros: a wave has a row.
+// Writes entries to their positions among zeros: a wave writes a row.
 template <class T, class I>
 WL_DEVICE void dense_scatter(const item& it, i64 m, i64 n, const I* indptr, const I* indices,
                              const T* values, T* dense) {
@@ -75,10 +75,10 @@ WL_DEVICE void dense_scatter(const item& it, i64 m, i64 n, const I* indptr, cons
     dense[row * n + indices[e]] = values[e];
 }
 
-// S = alpha P_ij A_ij + beta S where rows `top` and on of P = C B^T are stored. A wave has a part
-// of a row, the last part first, since the caches still hold the end of the product. PLAIN = 1: P
-// is alpha C B^T in T already, and is all that S is to be; else P has the type of the sums, so that
-// S is rounded once.
+// S = alpha P_ij A_ij + beta S for the rows from `top` on of P = C B^T, which are stored. A wave
+// processes a part of a row, the last part first, since the caches still hold the end of the
+// product. PLAIN = 1: P is alpha C B^T in T already and equals S; otherwise P has the type of the
+// sums, so that S is rounded once.
 template <int PLAIN, class T, class I>
 WL_DEVICE void dense_sample(const item& it, i64 first, i64 items, i64 top, i64 ld, const I* bounds,
                             const I* target, const I* indices, const T* values, const u8* product,
@@ -87,7 +87,7 @@ WL_DEVICE void dense_sample(const item& it, i64 first, i64 items, i64 top, i64 l
   constexpr int ahead = 4;
   const i64 u = it.block() * (WL_BLOCK / WL_WARP) + wave_of(it);
   if (u >= items)
-    return; // a whole wave
+    return; // the whole wave returns
   const i64 i = first + items - 1 - u, end = bounds[i + 1], row = (target[i] - top) * ld;
   for (i64 p = bounds[i] + lane_of(it); p < end; p += ahead * WL_WARP) {
     i64 places[ahead];
@@ -121,13 +121,13 @@ WL_DEVICE void dense_sample(const item& it, i64 first, i64 items, i64 top, i64 l
   }
 }
 
-// The value that an overwritten sum starts from.
+// The initial value of a sum that an overwritten element holds.
 template <class S>
 WL_DEVICE bool is_finite(S v) {
   return v - v == S(0);
 }
 
-// The number in row `row` and column `column` of A B, from the entries: the whole wave computes it.
+// The number in row `row` and column `column` of A B, computed from the entries by the whole wave.
 template <class T, class I>
 WL_DEVICE held_t<T> dense_entry(const item& it, i64 row, i64 column, const I* indptr,
                                 const I* indices, const T* values, const T* B, i64 B_ld) {
@@ -137,8 +137,8 @@ WL_DEVICE held_t<T> dense_entry(const item& it, i64 row, i64 column, const I* in
   return sum_of_lanes<WL_WARP>(it, sum);
 }
 
-// C = alpha P + beta C where P = A B is the product of dense matrices: a wave has WL_WARP numbers
-// of a row. Elements of P that are not finite are computed from the entries.
+// C = alpha P + beta C where P = A B is the product of dense matrices: a wave processes WL_WARP
+// numbers of a row. Elements of P that are not finite are computed from the entries.
 template <class T, class I>
 WL_DEVICE void dense_add(const item& it, i64 m, i64 k, const I* indptr, const I* indices,
                          const T* values, const T* B, i64 B_ld, const u8* product, T* C, i64 C_ld,
@@ -148,14 +148,14 @@ WL_DEVICE void dense_add(const item& it, i64 m, i64 k, const I* indptr, const I*
             u = it.block() * (WL_BLOCK / WL_WARP) + wave_of(it), row = u / tiles,
             first = u % tiles * WL_WARP, c = first + lane_of(it);
   if (row >= m)
-    return; // a whole wave
+    return; // the whole wave returns
   S mine{};
   if (c < k)
     mine = reinterpret_cast<const S*>(product)[row * k + c];
   u64 votes = ballot(!is_finite(mine));
   for (int lane = 0; votes; ++lane, votes >>= 1) {
     if (!(votes & 1))
-      continue; // the whole wave does
+      continue; // the whole wave continues
     const S sum = dense_entry(it, row, first + lane, indptr, indices, values, B, B_ld);
     if (lane == lane_of(it))
       mine = sum;
@@ -164,10 +164,11 @@ WL_DEVICE void dense_add(const item& it, i64 m, i64 k, const I* indptr, const I*
     store_narrowed(C[row * C_ld + c], mine, alpha, beta);
 }
 
-// C = alpha A B was computed as a product of dense matrices. A number of B that is not finite met
-// each row of A there, an entry or a zero, so that no number of its column of C is finite: any row
-// tells which columns may have to be mended. A block has every `it.blocks()`th row; it looks at the
-// first, and is done if all is finite there. The test before that is short:
+// Corrects C = alpha A B after a product of dense matrices. If a number of B is not finite, the
+// dense product multiplied it by an element of every row of A, an entry or a zero, so that no
+// element of its column of C is finite. So a single row shows which columns may have to be
+// corrected. A block corrects every `it.blocks()`th row. It tests its first row, and returns if all
+// elements are finite. This first test is short.
 template <class T, class I>
 WL_DEVICE void dense_mend(const item& it, i64 m, i64 k, const I* indptr, const I* indices,
                           const T* values, const T* B, i64 B_ld, T* C, i64 C_ld, held_t<T> alpha) {
@@ -177,9 +178,9 @@ WL_DEVICE void dense_mend(const item& it, i64 m, i64 k, const I* indptr, const I
   for (int c = it.thread(); c < int(k); c += WL_BLOCK)
     mine = mine || !is_finite(widen(row_of_block[c]));
   if (!__syncthreads_or(mine))
-    return; // the whole block
-  // A wave has WL_WARP columns, and shares the rows with others where there are fewer columns than
-  // waves.
+    return; // all work-items of the block return
+  // A wave corrects WL_WARP columns. If there are fewer groups of columns than waves, several waves
+  // share the rows of a group.
   constexpr int waves = WL_BLOCK / WL_WARP;
   const int chunks = int((k + WL_WARP - 1) / WL_WARP), apart = chunks < waves ? chunks : waves,
             sharing = waves / apart, wave = int(wave_of(it)), share = wave / apart;
@@ -191,11 +192,11 @@ WL_DEVICE void dense_mend(const item& it, i64 m, i64 k, const I* indptr, const I
       continue;
     for (i64 column = first; votes; ++column, votes >>= 1) {
       if (!(votes & 1))
-        continue; // the whole wave does
+        continue; // the whole wave continues
       for (i64 row = it.block() + share * it.blocks(); row < m; row += sharing * it.blocks()) {
         T* const place = C + row * C_ld + column;
         if (is_finite(widen(*place)))
-          continue; // as above
+          continue; // the whole wave continues
         const held_t<T> sum = dense_entry(it, row, column, indptr, indices, values, B, B_ld);
         if (lane_of(it) == 0)
           store_narrowed(*place, sum, alpha, held_t<T>(0));

@@ -11,15 +11,15 @@ WL_DEVICE u64 descriptor_of(u32 address, u32 next, u32 below, u32 swizzle) {
          u64(swizzle) << 62;
 }
 
-// The descriptor of a k16 x n tile of B: cores of 8 columns x 8 rows of 16 bits, 128 bytes each,
-// with the columns of B as rows; the second half of k follows the first, the next 8 columns follow
-// both.
+// The descriptor of a k16 x n tile of B: cores of 8 columns x 8 rows of 16 bits, 128 bytes each.
+// The rows of a core are columns of B. The second half of k follows the first half; the next 8
+// columns follow both halves.
 WL_DEVICE u64 tile_descriptor(u32 address) { return descriptor_of(address, 128, 256, 0); }
 
-// Where rows of DIM numbers of 16 bits begin that lie as chunk_at in tile_rows.hpp says: blocks of
-// 8 rows of 64 numbers (or of 32, if there are no more), then the block of the next 64 numbers,
-// then the rows below. The instruction, not the descriptor, says whether the rows are rows of a
-// product or the dimension that it sums over.
+// The descriptor of rows of DIM 16-bit numbers, stored as chunk_at in tile_rows.hpp describes:
+// blocks of 8 rows of 64 numbers (or of 32, if there are no more), then the block of the next 64
+// numbers, then the next 8 rows. The instruction, not the descriptor, tells whether the rows are
+// rows of the product or the dimension that the product sums over.
 template <int DIM>
 WL_DEVICE u64 rows_descriptor(u32 address) {
   return descriptor_of(address, 1024, DIM * 16, DIM >= 64 ? 1 : 2);

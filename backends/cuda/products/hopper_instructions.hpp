@@ -1,5 +1,5 @@
-// Instructions of Hopper (compute capability 9.0a alone): barriers that count bytes, copies of
-// whole arrays, and asynchronous products of tiles.
+// Instructions of Hopper (compute capability 9.0a only): barriers that count bytes, bulk copies,
+// and asynchronous products of tiles.
 #pragma once
 #include "cuda/products/counting_barriers.hpp"
 #include "cuda/products/descriptors.hpp"
@@ -19,7 +19,7 @@ WL_DEVICE void arrive_expecting(u32 barrier, u32 bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
                : "memory");
 }
-// Barriers of two warpgroups by number: one waits until the other has come.
+// Named barriers of two warpgroups: one warpgroup waits until the other has arrived.
 WL_DEVICE void named_wait(int barrier) {
   asm volatile("bar.sync %0, 256;" ::"r"(barrier) : "memory");
 }
@@ -27,7 +27,7 @@ WL_DEVICE void named_arrive(int barrier) {
   asm volatile("bar.arrive %0, 256;" ::"r"(barrier) : "memory");
 }
 
-// Copies 16-byte units to shared memory; the barrier learns how many bytes have come.
+// Copies 16-byte units to shared memory; the barrier counts the bytes that have arrived.
 WL_DEVICE void copy_to_shared(u32 to, const void* from, u32 bytes, u32 barrier) {
   asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, "
                "[%3];" ::"r"(to),
@@ -37,8 +37,9 @@ WL_DEVICE void copy_to_shared(u32 to, const void* from, u32 bytes, u32 barrier) 
 
 // ---------------------------------------------------------------- copies
 
-// The entries that the lowest eight bits of a mask say, one after the other from `at` on; others
-// are 0. One piece of text, as between several the compiler copied registers.
+// Loads the entries that the lowest eight bits of a mask select, one after the other from `at` on;
+// other results are 0. It is one asm statement, because between several of them the compiler copied
+// registers.
 #define WL_BIT(e) " and.b32 bit, %9, " #e ";\n setp.ne.u32 p" #e ", bit, 0;\n"
 #define WL_LOAD(TYPE, SIZE, i, e)                                                                  \
   " mov.u32 %" #i ", 0;\n @p" #e " ld.shared." TYPE " %" #i ", [at];\n"                            \
@@ -94,18 +95,19 @@ WL_DEVICE void give_registers() {
 
 WL_DEVICE void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 WL_DEVICE void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
-// Makes the shared memory that this work-item wrote visible to products issued after a barrier.
+// Makes the writes of this work-item to shared memory visible to products that are issued after a
+// barrier.
 WL_DEVICE void publish_to_products() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
-// Waits for all but the last groups of products that were committed.
+// Waits for all but the last `Groups` committed groups of products.
 template <int Groups>
 WL_DEVICE void wgmma_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Groups) : "memory");
 }
 
 // Running products read their registers until a wait: the values named here stay in their registers
-// until after that.
+// until after this point.
 template <int Count>
 WL_DEVICE void keep(u32 (&held)[Count]) {
 #pragma unroll
@@ -125,7 +127,7 @@ WL_DEVICE void keep(Row (&held)[Count][Columns]) {
     keep(held[i]);
 }
 
-// Of a (64 x 16) in registers a warp of the four has 16 rows, in four registers a lane.
+// Of a (64 x 16) in registers each of the four warps holds 16 rows, in four registers of each lane.
 #define WL_8(d, i)                                                                                 \
   "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]),      \
       "+f"(d[i + 6]), "+f"(d[i + 7])
@@ -162,11 +164,12 @@ WL_DEVICE void keep(Row (&held)[Count][Columns]) {
 #define WL_LIST128 WL_LIST64 ", " WL_R32 ", " WL_R48
 #define WL_LIST256 WL_LIST128 ", " WL_R64 ", " WL_R80 ", " WL_R96 ", " WL_R112
 
-// d (64 x N, or nothing if not `add`) += a b, where a (64 x 16) is in registers or in shared memory
-// (rows_descriptor), and b (16 x N) is where tile_descriptor or, transposed, rows_descriptor says.
+// d (64 x N; 0 if not `add`) += a b. a (64 x 16) is in registers or in shared memory
+// (rows_descriptor). b (16 x N) is stored as tile_descriptor describes or, transposed, as
+// rows_descriptor does.
 template <int N, class T>
 struct tile_product;
-// The same for b (16 x N) with the rows of rows_descriptor.
+// The same for b (16 x N) stored in the rows of rows_descriptor.
 template <int N, class T>
 struct weighted_product;
 #define WL_TILE_PRODUCT(N, T, TYPE, A, B, ADD, A_OF_TWO, B_OF_TWO, ADD_OF_TWO, ...)                \

@@ -1,11 +1,11 @@
-// Instructions for tensor cores from compute capability 8.0 on, and barriers for warps of a block
-// that do different work.
+// Instructions of tensor cores from compute capability 8.0 on, and named barriers for warps of a
+// block that do different work.
 #pragma once
 #include "simt/packs.hpp"
 
 namespace wl {
 
-// The memory of the block that a launch asks for; rows swizzled by address for wgmma.
+// The shared memory that a launch allocates; rows are swizzled by address for wgmma.
 #define WL_DYNAMIC_SHARED(name) extern __shared__ __align__(1024) unsigned char name[]
 
 WL_DEVICE u32 shared_offset(const void* pointer) { return u32(__cvta_generic_to_shared(pointer)); }
@@ -14,8 +14,8 @@ WL_DEVICE const unsigned char* shared_pointer(u32 offset) {
   return static_cast<const unsigned char*>(__cvta_shared_to_generic(offset));
 }
 
-// One of the sixteen barriers of a block, at which `Threads` threads arrive; threads that sync
-// also wait.
+// One of the sixteen named barriers of a block, at which `Threads` threads arrive; threads that
+// call sync also wait.
 template <int Threads>
 WL_DEVICE void named_barrier_sync(int barrier) {
   asm volatile("bar.sync %0, %1;" ::"r"(barrier), "n"(Threads) : "memory");
@@ -33,20 +33,20 @@ WL_DEVICE int count_up(int* counter) { return atomicAdd(counter, 1); }
 WL_DEVICE void copy_16_bytes(u32 to, const void* from) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
 }
-// The same where they are `there`; else zeros.
+// The same if `there` is true, else zeros.
 WL_DEVICE void copy_16_bytes_if(bool there, u32 to, const void* from) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from),
                "r"(there ? 16 : 0)
                : "memory");
 }
 WL_DEVICE void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-// Waits for all but the last groups of copies.
+// Waits for all but the last `Groups` groups of copies.
 template <int Groups>
 WL_DEVICE void wait_for_copies() {
   asm volatile("cp.async.wait_group %0;" ::"n"(Groups) : "memory");
 }
 
-// Four cores of 8 x 8 numbers of 16 bits, of which each lane names a row.
+// Loads four cores of 8 x 8 16-bit numbers; each lane gives the address of a row.
 WL_DEVICE void load_cores(u32 (&b)[4], u32 row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(b[0]), "=r"(b[1]), "=r"(b[2]), "=r"(b[3])
@@ -61,14 +61,14 @@ WL_DEVICE void load_cores_transposed(u32 (&b)[4], u32 row) {
                : "memory");
 }
 
-// A core of 8 x 8 numbers, two of row lane / 4 in each lane, transposed.
+// A core of 8 x 8 numbers, transposed; each lane holds two numbers of row lane / 4.
 WL_DEVICE u32 transpose_core(u32 two) {
   u32 transposed;
   asm("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(transposed) : "r"(two));
   return transposed;
 }
 
-// 2^x; of numbers below 2^-126 it makes 0.
+// 2^x; the result is 0 if it is below 2^-126.
 WL_DEVICE float power_of_2(float x) {
   float power;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x));
@@ -81,7 +81,7 @@ WL_DEVICE float log_2(float x) {
   return logarithm;
 }
 
-// Two numbers, rounded, in a word.
+// Two rounded numbers in one word.
 template <class H>
 WL_DEVICE u32 narrow_both(float low, float high);
 template <>

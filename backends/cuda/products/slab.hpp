@@ -1,15 +1,17 @@
-// some rows of 32 columns (128 bytes a row, for every type). A block goes with its slab through the
-// entries of its rows with columns in the slab. B is then read from caches once for each block and
-// not once for each entry; an entry costs one row read from shared memory, 128 bytes a cycle.
+// C = alpha A B + beta C with a slab of B in the shared memory of every multiprocessor. A slab is
+// some rows of 32 columns (128 bytes a row, for every type). A block loads its slab and processes
+// the entries of its rows with columns in the slab. So B is read from the caches once for each
+// block and not once for each entry; an entry costs one row read from shared memory, at 128 bytes a
+// cycle.
 #pragma once
 #include "simt/packs.hpp"
 
 namespace wl {
 
-// Bytes of a row of a slab, and vectors of 16 bytes in it: one for each 16 bytes of the 32 banks.
+// Bytes of a row of a slab, and its number of 16-byte vectors: together they span the 32 banks.
 constexpr int slab_row = 128, slab_vectors = slab_row / 16;
 
-// A vector of 16 bytes from global to shared memory, without a register in between.
+// Copies a vector of 16 bytes from global to shared memory without a register.
 WL_DEVICE void copy_vector(unsigned shared, const void* place) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared), "l"(place) : "memory");
 }
@@ -17,9 +19,9 @@ WL_DEVICE void wait_for_copies() {
   asm volatile("cp.async.commit_group;\n cp.async.wait_group 0;" ::: "memory");
 }
 
-// Lanes that differ by H groups of L have each other's vectors: after H = V / 2, .., 1 a lane has
-// the sum over V groups of its vector 0. By recursion, because indices have to be constants for
-// numbers to be in registers.
+// Adds up vectors over groups of L lanes: lanes exchange vectors with the lane H groups away. After
+// H = V / 2, .., 1 a lane holds the sum over V groups of its vector 0. This is a recursion because
+// an array is kept in registers only if its indices are constants.
 template <int H, int L, int E, class T>
 WL_DEVICE void fold_vectors(const item& it, T* sums) {
   if constexpr (H > 0) {
@@ -32,8 +34,8 @@ WL_DEVICE void fold_vectors(const item& it, T* sums) {
   }
 }
 
-// Adds up the vectors of lanes that differ by D and more, each of the two taking half of the
-// numbers; returns which number a lane is left with.
+// Adds up the numbers of lanes with numbers that differ by D, 2 D, ...; each of two lanes keeps
+// half of the numbers. Returns the index of the first number that the lane keeps.
 template <int D, int COUNT, class T>
 WL_DEVICE int deal_numbers(const item& it, T* sums) {
   if constexpr (D >= WL_WARP) {
@@ -55,12 +57,14 @@ WL_DEVICE int deal_numbers(const item& it, T* sums) {
   }
 }
 
-// L lanes share an entry, and have V vectors of its row of B each. Lanes take the vectors in an
-// order rotated by the lane number, so that eight lanes that read at once touch all banks: VECTORS:
-// the rows of B begin at multiples of 16 bytes and have whole vectors. SORTED: entries are in the
-// order of the matrix; else entry p of the list is order[p] there.
+// L lanes share an entry, and each holds V vectors of its row of B. Lanes read the vectors in an
+// order rotated by the lane number, so that eight lanes that read at once access all banks.
+// VECTORS: the rows of B begin at multiples of 16 bytes and consist of whole vectors. SORTED:
+// entries are in the order of the matrix; otherwise entry p of the list is entry order[p] of the
+// matrix.
 //
-// Blocks are slabs fastest, then groups of `share` rows, panels of 32 columns, blocks of the batch.
+// The number of a block counts slabs fastest, then groups of `share` rows, panels of 32 columns,
+// and blocks of the batch.
 template <int L, int VECTORS, int SORTED, class T>
 WL_DEVICE void slab_spmm(const item& it, i64 m, i64 n, i64 k, i64 slabs, i64 height, i64 share,
                          i64 batch, const i32* starts, const u8* column_of, const i32* order,
@@ -145,7 +149,7 @@ WL_DEVICE void slab_spmm(const item& it, i64 m, i64 n, i64 k, i64 slabs, i64 hei
         }
       }
     }
-    if (first >= last && next_first + mine < next_last) { // nothing was loaded ahead
+    if (first >= last && next_first + mine < next_last) { // an empty row loads nothing in advance
       column = columns[next_first + mine];
       value = of_values[SORTED ? next_first + mine : order[next_first + mine]];
     }

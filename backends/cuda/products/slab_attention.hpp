@@ -1,11 +1,11 @@
-// softmax(alpha C B^T) D by 16 entries of 8 rows at a time on tensor cores, with slabs of B and D
-// in shared memory; see slab_entries.hpp.
+// softmax(alpha C B^T) D on tensor cores, 16 entries of 8 rows at a time, with slabs of B and D in
+// shared memory; see slab_entries.hpp.
 #pragma once
 #include "cuda/products/slab_entries.hpp"
 
 namespace wl {
 
-// Sums of powers of 2 of scores as running_softmax has them, of row lane / 4 of a panel. Four lanes
+// Sums of powers of 2 of scores, as in running_softmax, for row lane / 4 of a panel. Four lanes
 // share a row.
 struct softmax_of_entries {
   float from = lowest(), total = 0;
@@ -24,7 +24,7 @@ struct softmax_of_entries {
         largest = fmaxf(largest, scores[j][e]);
       }
     largest *= scale;
-    if (ballot(largest > from + SLACK)) { // rarely, once the first scores are known
+    if (ballot(largest > from + SLACK)) { // rarely true after the first scores
       largest = fmaxf(largest, shuffle_xor(it, largest, 1));
       largest = fmaxf(largest, shuffle_xor(it, largest, 2));
       const float now = largest > from + SLACK ? largest : from;
@@ -33,7 +33,7 @@ struct softmax_of_entries {
       total *= factor;
       rescale(factor);
     }
-    // Relative to minus infinity, others of it would be NaN.
+    // minus infinity minus minus infinity would be NaN
     const float minus = from == lowest() ? 0.0f : -from;
 #pragma unroll
     for (int j = 0; j < 2; ++j)
@@ -45,8 +45,8 @@ struct softmax_of_entries {
   }
 };
 
-// The state of a warp for two panels: their rows of C, and sums of rows of D, with its slab `other`
-// bytes behind that of B.
+// The state of a warp for two panels: their rows of C, and sums of rows of D. The slab of D is
+// `other` bytes behind the slab of B.
 template <int DIM, int WHOLE, class T>
 struct attending_panels {
   static constexpr bool told = false;
@@ -75,8 +75,8 @@ struct attending_panels {
   }
 };
 
-// A warp has two panels of 8 rows. The logarithms of totals are left where `log_totals` is not
-// null.
+// A warp processes two panels of 8 rows. The logarithms of the totals are stored if `log_totals` is
+// not null.
 template <int DIM, int HEIGHT, int WHOLE, class T>
 WL_DEVICE void slab_attention(const item& it, i64 m, i64 n, i64 k, i64 p, i64 shares, i64 slabs,
                               const i32* starts, const u8* entries, const T* C, i64 C_ld,

@@ -1,43 +1,43 @@
-// Entries of a sparse pattern for tensor cores without tiles of it. A warp has panels of 8 rows. It
-// walks through the columns in slabs; the dense rows of a slab are in the shared memory of a block.
-// Instead of 16 adjacent columns, each MMA gathers the columns of any 16 entries of a panel. Only
-// one of the 8 sums of each entry is used, but at low densities this beats tiles that are mostly
-// empty. A slab is read from the second-level cache once for each block, where a kernel by rows
-// reads two rows for each entry.
+// Entries of a sparse pattern for tensor cores, without tiles of the pattern. A warp processes
+// panels of 8 rows. It traverses the columns in slabs; the dense rows of a slab are in the shared
+// memory of a block. Instead of 16 adjacent columns, each MMA gathers the columns of any 16 entries
+// of a panel. Only one of the 8 sums of each entry is used, but at low densities this is faster
+// than tiles that are mostly empty. A slab is read from the second-level cache once for each block;
+// a kernel by rows reads two rows for each entry.
 #pragma once
 #include "cuda/products/slab_stages.hpp"
 #include "cuda/products/tile_gradients.hpp"
 
 namespace wl {
 
-// Rows of a panel, and entries that are multiplied at once.
+// Rows of a panel, and entries that one MMA multiplies.
 constexpr int PANEL_ROWS = 8, BATCH_ENTRIES = 16;
-// An entry is where its dense row begins in the slab, a multiple of 16, and its row in the panel; 8
-// for padding of a batch. The highest bit says that the batch is the last one of its list.
+// An entry holds the offset of its dense row in the slab, a multiple of 16, and its row in the
+// panel; row 8 marks padding of a batch. The highest bit marks the last batch of a list.
 constexpr u32 ROW_BITS = 15, LAST_BIT = 1u << 31, PLACE_BITS = ~(ROW_BITS | LAST_BIT);
 
 WL_DEVICE int row_in_panel(u32 entry) { return int(entry & ROW_BITS); }
 // The offset of a dense row, with its chunks swizzled as for `chunk`; see chunk_at.
 WL_DEVICE u32 place_of(u32 entry, int chunk) { return (entry ^ u32(chunk << 4)) & PLACE_BITS; }
-// The offset of the chunk that is `by` behind: the swizzle changes bits 4 to 6, and slabs begin at
-// multiples of it.
+// The offset of the chunk `by` chunks later: the swizzle changes bits 4 to 6, and slabs begin at
+// multiples of the swizzle.
 WL_DEVICE u32 chunk_on(u32 at, int by) { return at ^ u32(by << 4); }
 template <int DIM>
 WL_DEVICE int row_in_slab(u32 entry) {
   return int((entry & PLACE_BITS) / (2 * DIM));
 }
 
-// Where entry e of a batch is stored: the four that a lane has sums of are neighbours.
+// The position of entry e of a batch: the four entries for which a lane holds sums are adjacent.
 WL_DEVICE constexpr int place_in_batch(int e) { return e % 8 / 2 * 4 + e / 8 * 2 + e % 2; }
 
-// The entries of a pair of panels: a list for each slab and panel of the pair, of one batch or
-// more.
+// The entries of a pair of panels: a list for each slab and panel of the pair, of one or more
+// batches.
 template <int DIM, int HEIGHT>
 struct pair_entries {
-  const u32* batches; // from the first one of the pair on
+  const u32* batches; // from the first batch of the pair on
   int slabs;
 
-  // Calls `visit` with the column of each entry of a row of 16.
+  // Calls `visit` with the column of each entry of one of the 16 rows.
   template <class Visit>
   WL_DEVICE void for_entries(int row, const Visit& visit) const {
     const u32* batch = batches;
@@ -52,11 +52,13 @@ struct pair_entries {
   }
 };
 
-// The data of a batch that a lane needs.
+// The entries of a batch that a lane needs.
 struct lane_entries {
-  u32 summed[4]; // entries 2 (lane % 4), the next one, and 8 behind these: it has their sums
-  u32 dotted[2]; // entries lane / 4 and 8 behind: it loads parts of their dense rows
-  u32 added;     // entry lane % 8 + lane / 16 * 8: it names this one's dense row to be added up
+  // entries 2 (lane % 4), the next one, and the two 8 later: the lane holds their sums
+  u32 summed[4];
+  u32 dotted[2]; // entry lane / 4 and the one 8 later: the lane loads parts of their dense rows
+  // entry lane % 8 + lane / 16 * 8: the lane gives the address of its dense row for the sum
+  u32 added;
 
   WL_DEVICE bool last() const { return (added & LAST_BIT) != 0; }
   // Whether entry 8 j + e of the entries from 2 (lane % 4) on is in row lane / 4 of the panel.
@@ -65,15 +67,15 @@ struct lane_entries {
   }
 };
 
-// The entries that lanes need of successive batches. The entries of a batch are loaded while the
+// The entries that a lane needs of successive batches. The entries of a batch are loaded while the
 // previous batch is computed, so one batch follows the last one. Either each lane loads all of its
-// entries, in seven registers, or, where `told`, it loads one entry and gets the others by shuffles
-// at the batch's turn. With `told`, gradients, which are short of registers, take 216 microseconds
-// instead of 242, and the product, which is not, 71 instead of 67.
+// entries, in seven registers, or, if `told`, it loads one entry and gets the others by shuffles
+// when the batch is processed. With `told`, gradients, which are short of registers, take 216
+// microseconds instead of 242; the product, which is not, takes 71 instead of 67.
 template <bool told>
 struct batch_reader {
   const u32* entries;
-  u32 at; // in 32 bits, as pointers of a lane take registers
+  u32 at; // 32 bits, because a pointer in each lane takes two registers
   lane_entries next;
 
   WL_DEVICE batch_reader(const u32* entries, u32 batch, int lane)
@@ -123,8 +125,8 @@ struct batch_reader<true> {
   }
 };
 
-// The rows of two panels, of up to DIM numbers, as products take them; in the order of their chunks
-// of 16 bytes that suits loads of 16 bytes: lane q of four has chunks q, q + 4, ..
+// The rows of two panels, of up to DIM numbers, in the register layout of products. The chunks of
+// 16 bytes are in an order that allows loads of 16 bytes: lane q of four holds chunks q, q + 4, ..
 template <int DIM, int WHOLE, class T>
 struct own_rows {
   static constexpr int turns = DIM / 32;
@@ -153,7 +155,7 @@ struct own_rows {
     }
   }
 
-  // The chunks of two dense rows that four lanes hold.
+  // The chunks of two dense rows that four lanes hold together.
   WL_DEVICE static void bring(pack<u32, 4> (&four)[2], const unsigned char* slab,
                               const lane_entries& known, int turn, int lane) {
 #pragma unroll
@@ -179,7 +181,7 @@ WL_DEVICE void of_panel(float (&sums)[2][2], const float (&both)[2][4], int pane
       sums[j][e] = both[j][2 * panel + e];
 }
 
-// sums = rows of a panel times the dense rows in `slab` that a batch names
+// sums = rows of a panel times the dense rows in `slab` that a batch selects
 template <int DIM, int WHOLE, class T>
 WL_DEVICE void multiply(float (&sums)[2][2], const own_rows<DIM, WHOLE, T>& rows, int panel,
                         const unsigned char* slab, const lane_entries& known, int lane) {
@@ -194,7 +196,8 @@ WL_DEVICE void multiply(float (&sums)[2][2], const own_rows<DIM, WHOLE, T>& rows
   }
   of_panel(sums, both, panel);
 }
-// The same for two operands at once: products that wait for one another alternate.
+// The same for two operands at once: the products of the two alternate, because each product waits
+// for the previous one of its operand.
 template <int DIM, int WHOLE, class T>
 WL_DEVICE void multiply(float (&sums)[2][2], float (&others)[2][2],
                         const own_rows<DIM, WHOLE, T>& rows, const own_rows<DIM, WHOLE, T>& more,
@@ -216,8 +219,8 @@ WL_DEVICE void multiply(float (&sums)[2][2], float (&others)[2][2],
   of_panel(others, other_both, panel);
 }
 
-// sums (DIM x 8) += the dense rows in `slab` that 16 entries name, times their factors: two of each
-// eight entries for the lane's row.
+// sums (DIM x 8) += the dense rows in `slab` that 16 entries select, times their factors. A lane
+// passes the factors of its row for two of each eight entries.
 template <int DIM, class T>
 WL_DEVICE void add_rows(float (&sums)[DIM / 16][4], const float (&factors)[2][2], u32 slab,
                         const lane_entries& known, int lane) {
@@ -232,12 +235,13 @@ WL_DEVICE void add_rows(float (&sums)[DIM / 16][4], const float (&factors)[2][2]
   }
 }
 
-// The value of lane row lane / 4 for row e of the two rows of a lane's sums.
+// `of_row` is the value of row lane / 4. Returns the value of row lane % 4 * 2 + e, which is row e
+// of the two rows for which a lane holds sums.
 WL_DEVICE float of_sums(float of_row, int e, int lane) {
   return shuffle(of_row, (lane % 4 * 2 + e) * 4);
 }
 
-// Multiplies the sums of row e of the two that a lane has; returns whether all are finite.
+// Multiplies the sums of row e of the two rows that a lane holds; returns whether all are finite.
 template <int N>
 WL_DEVICE bool scale_sums(float (&sums)[N][4], int e, float factor) {
   bool finite = true;
@@ -251,7 +255,7 @@ WL_DEVICE bool scale_sums(float (&sums)[N][4], int e, float factor) {
   return finite;
 }
 
-// Stores sums as the rows of a panel, of which there are `rows` with `columns` numbers.
+// Stores sums as the rows of a panel of `rows` rows with `columns` numbers.
 template <int DIM, int WHOLE, class T>
 WL_DEVICE void store_sums(const float (&sums)[DIM / 16][4], T* out, i64 ld, i64 rows, i64 columns,
                           int lane) {
@@ -274,8 +278,8 @@ WL_DEVICE void store_sums(const float (&sums)[DIM / 16][4], T* out, i64 ld, i64 
     }
 }
 
-// The pair of panels of a warp. Panels of a block are adjacent, and blocks of a head follow one
-// another, so that its slabs are in the second-level cache while they are read.
+// The pair of panels of a warp. Panels of a block are adjacent, and blocks of a head are
+// consecutive, so that the slabs of the head are in the second-level cache while they are read.
 template <int DIM, int HEIGHT>
 struct own_pair {
   i64 block, first_row;
@@ -283,7 +287,7 @@ struct own_pair {
   u32 first_batch;
   int slabs;
 
-  // Behind the last pair of a pattern is an empty one.
+  // An empty pair follows the last pair of a pattern.
   WL_DEVICE own_pair(const item& it, i64 rows, i64 shares, i64 slabs, const i32* starts,
                      const u8* entries)
       : block(it.block() / shares), all(reinterpret_cast<const u32*>(entries)), slabs(int(slabs)) {
@@ -296,11 +300,11 @@ struct own_pair {
     return {all + i64(first_batch) * BATCH_ENTRIES, slabs};
   }
 
-  // Calls panels.take(i, lane, known, stage) for the batches of panel i with its slab at `stage`.
+  // Calls panels.take(i, lane, known, stage) for the batches of panel i; `stage` holds the slab.
   template <class Slabs, class Panels>
   WL_DEVICE void for_batches(const item& it, const Slabs& pair, Panels& panels) const {
-    // Of a number that is not negative: else gradients took 229 microseconds in place of 211, as
-    // the compiler kept fewer things in registers.
+    // The division is unsigned: with signed numbers gradients took 229 microseconds instead of 211,
+    // because the compiler kept fewer values in registers.
     const int lane = int(u32(it.thread()) % 32);
     pair.begin(it);
     batch_reader<Panels::told> reader(all, first_batch, lane);

@@ -24,8 +24,8 @@ WL_DEVICE void weigh_entries(float (&weights)[2][2], float (&gradients)[2][2],
     }
 }
 
-// The state of a warp for two panels of rows: their rows of C and G, and sums of rows of B, with
-// its slab `other` bytes before that of D.
+// The state of a warp for two panels of rows: their rows of C and G, and sums of rows of B. The
+// slab of B is `other` bytes before the slab of D.
 template <int DIM, int WHOLE, class T>
 struct row_gradient_panels {
   static constexpr bool told = true;
@@ -43,8 +43,9 @@ struct row_gradient_panels {
   }
 };
 
-// Leaves the facts of rows, the logarithm of the total to base 2 and the mean of the gradients of
-// weights, `padded` of either for each block, and the gradient of C if it is asked for.
+// Stores the facts of rows, which are the logarithm of the total to base 2 and the mean of the
+// gradients of weights, `padded` of them for each block. Stores the gradient of C if it is
+// requested.
 template <int DIM, int HEIGHT, int WHOLE, class T>
 WL_DEVICE void slab_row_gradients(const item& it, i64 m, i64 n, i64 k, i64 p, i64 shares, i64 slabs,
                                   i64 padded, const i32* starts, const u8* entries, const T* C,

@@ -1,34 +1,36 @@
-// Slabs of two dense operands that pass by in the shared memory of a block, in two stages: while
-// one is used, the next one is copied.
+// Slabs of two dense operands that are loaded one after the other into the shared memory of a
+// block, in two stages: while one slab is used, the next one is copied.
 //
-// Warps advance independently, as far as the slabs let them: their work in a slab differs, and a
-// block barrier between slabs cost a fifth of the time in waiting. Two barriers of each stage
-// count. `there`: threads that copy a slab arrive when their part has come. `left`: each warp
-// arrives when it has used a slab. Phase s / 2 of the barriers of stage s % 2 is for slab s. The
-// first warps in the middle of a slab copy the next one, as they have the time. Every warp, with
-// entries in a slab or without, does for s = 0, 1, ..:
+// Warps advance independently, as far as the slabs allow: their amounts of work in a slab differ,
+// and with a block barrier between slabs a fifth of the time was spent waiting. Two barriers of
+// each stage count arrivals. `there`: threads that copy a slab arrive when their part has arrived.
+// `left`: each warp arrives when it has used a slab. Phase s / 2 of the barriers of stage s % 2 is
+// for slab s. The first warps that reach the middle of a slab copy the next one. Every warp, with
+// or without entries in a slab, does for s = 0, 1, ..:
 //
 //   1. waits for `there` of s,
 //   2. uses half of s, and takes a number,
-//   3. if it is one of the lowest numbers, waits for `left` of s - 1 and asks for a part of s + 1,
+//   3. if it is one of the lowest numbers, waits for `left` of s - 1 and copies a part of s + 1,
 //   4. uses the rest of s, and arrives at `left` of s.
 //
-// There is no deadlock. Of all warps that wait, take one that is the least far in this order. In 1
-// it waits for copies that other warps issue in 3 of s - 1, for any assignment of numbers: all
-// warps are beyond that. In 3 it waits for arrivals in 4 of s - 1: likewise. Copies come by
-// themselves. And a parity says which turn it is: `there` does not turn for s + 2 before all have
-// arrived in 4 of s, `left` not for s + 1 before all have arrived in 4 of s + 1, the waiting warp
-// among them. The numbers of s + 2 come from the counter of s, after all numbers of s are taken.
+// There is no deadlock. Of all warps that wait, take one that is the least far in this order. In
+// step 1 it waits for copies that other warps issue in step 3 of s - 1, for any assignment of
+// numbers: all warps are beyond that step. In step 3 it waits for arrivals in step 4 of s - 1: all
+// warps are beyond that step too. Copies complete by themselves. A parity identifies the phase: the
+// phase of `there` for s + 2 does not end before all have arrived in step 4 of s, and the phase of
+// `left` for s + 1 not before all have arrived in step 4 of s + 1, the waiting warp among them. The
+// numbers of s + 2 come from the counter of s, after all numbers of s are taken.
 #pragma once
 #include "cuda/products/counting_barriers.hpp"
 #include "cuda/products/tile_rows.hpp"
 
 namespace wl {
 
-// Stages, and bytes of their barriers, which are behind them; then come their counters.
+// The number of stages, and the bytes of their barriers, which follow the stages; the counters
+// follow the barriers.
 constexpr int SLAB_STAGES = 2, SLAB_BARRIERS = 2 * SLAB_STAGES * BARRIER_BYTES;
-// Warps that copy a slab. Gradients of 1 % and 16 heads of 64 take 209 microseconds with eight, 211
-// with four and 216 where all sixteen do; the product 65, 64 and 66.
+// Warps that copy a slab. Gradients with 1 % density and 16 heads of 64 take 209 microseconds with
+// eight, 211 with four and 216 with all sixteen; the product takes 65, 64 and 66.
 constexpr int COPYING_WARPS = 8;
 
 // HEIGHT rows of each operand at a time.
@@ -46,7 +48,7 @@ struct slab_pair {
   unsigned char* memory;
 
   WL_DEVICE unsigned char* stage(int s) const { return memory + s % SLAB_STAGES * of_stage; }
-  // The same, hidden from the compiler's optimizer, so that it is one register and not recomputed
+  // The same, but opaque to the compiler, so that it stays in one register and is not recomputed
   // for each load.
   WL_DEVICE const unsigned char* stage_at_once(int s) const {
     u32 at = shared_offset(stage(s));
@@ -63,7 +65,7 @@ struct slab_pair {
     return reinterpret_cast<int*>(memory + SLAB_STAGES * of_stage + SLAB_BARRIERS) + s % 2;
   }
 
-  // Asks for the first slabs.
+  // Issues the copies of the first slabs.
   WL_DEVICE void begin(const item& it) const {
     if (it.thread() == 0)
       for (int s = 0; s < SLAB_STAGES; ++s) {
@@ -79,8 +81,8 @@ struct slab_pair {
         bring(t, s);
     }
   }
-  // In the middle of slab s: asks for a part of the next one if the warp is one of the first there.
-  // The first two slabs are asked for already.
+  // In the middle of slab s: issues copies of a part of the next slab if the warp is one of the
+  // first to get there. The copies of the first two slabs are issued already.
   WL_DEVICE void copy_next(int s, int lane) const {
     if (s == 0 || s + 1 >= slabs)
       return;
@@ -123,9 +125,9 @@ struct slab_pair {
           rows::template bring<apart>(t, to + rows::size(r), from, first + r, columns);
     }
   }
-  // Asks for a thread's part of a slab.
+  // Issues the copies of a thread's part of a slab.
   WL_DEVICE void bring(int t, int s) const {
-    // No address of a copy is known beforehand: it would take registers from products.
+    // The addresses of copies are not computed ahead: they would take registers from products.
     asm volatile("" : "+r"(t), "+r"(s));
     unsigned char* const to = stage(s);
     bring(t, to, one, i64(s) * HEIGHT, k);

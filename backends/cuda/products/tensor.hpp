@@ -1,8 +1,9 @@
-// C = alpha A B + beta C on tensor cores of Hopper: A is loaded sparse and multiplied dense.
+// C = alpha A B + beta C on tensor cores of Hopper: A is loaded in sparse form and multiplied in
+// dense form.
 //
-// A tile of C has 64 W rows and N columns. A block of W warpgroups that multiply and one that
-// copies works through an equal share of all steps of all tiles, one after the other; the parts of
-// a tile that was cut between blocks are added up in their order by tensor_join.
+// A tile of C has 64 W rows and N columns. A block consists of W warpgroups that multiply and one
+// that copies. Each block computes an equal share of all steps of all tiles, one after the other.
+// If a tile was cut between blocks, tensor_join adds up its parts in their order.
 #pragma once
 #include "cuda/products/tensor_tiles.hpp"
 #include "cuda/products/hopper_instructions.hpp"
@@ -12,8 +13,7 @@ namespace wl {
 constexpr int most_stages = 16;
 
 // Registers of a thread that multiplies: the budget of all W + 1 warpgroups, less the registers of
-// the copying one. A request beyond that would wait forever. More than that would be waited for in
-// vain.
+// the copying one. A request for more would wait forever.
 constexpr int copier_registers = 24;
 template <int W>
 WL_DEVICE constexpr int registers_of() {
@@ -21,7 +21,7 @@ WL_DEVICE constexpr int registers_of() {
   return (given * (W + 1) - copier_registers) / W / 8 * 8;
 }
 
-// The sums of a tile of 64 x N that a thread of a warpgroup holds:
+// The sums of a tile of 64 x N that a thread of a warpgroup holds.
 template <int N, class T>
 WL_DEVICE void store_tile(const float* sums, int thread, i64 row, i64 column, i64 m, i64 k,
                           const i32* exponents, T* C, i64 C_ld, float alpha, float beta) {
@@ -92,8 +92,8 @@ WL_DEVICE void tensor_product(const item& it, i64 m, i64 k, i64 row_blocks, i64 
 
   if (group == W) {
     give_registers<copier_registers>();
-    // Each of four warps copies a quarter of B, and the part of A of one of the other warpgroups:
-    // one warp for all of it took longer than the product.
+    // Each of four warps copies a quarter of B, and the part of A for one of the other warpgroups:
+    // a single warp took longer for all copies than the product takes.
     const int warp = thread % 128 / 32;
     constexpr u32 quarter = of_dense / 4;
     static_assert(quarter % 16 == 0, "copies are of 16 bytes");
@@ -101,7 +101,8 @@ WL_DEVICE void tensor_product(const item& it, i64 m, i64 k, i64 row_blocks, i64 
       return;
     tile_step next = now;
     int left = count_of_units;
-    const auto next_range = [&] { // where the values of a warpgroup's rows are, some steps ahead
+    // the position of the values of a warpgroup's rows, several steps ahead
+    const auto next_range = [&] {
       int2 range{-1, -1};
       const i64 block = i64(next.row_tile) * W + warp;
       if (left > 0 && warp < W && block < row_blocks) {
@@ -167,7 +168,7 @@ WL_DEVICE void tensor_product(const item& it, i64 m, i64 k, i64 row_blocks, i64 
     const u32 full = barriers + 16 * slot, at = first_stage + slot * of_stage;
     wait_for(full, phase);
     const u32 rows = at + of_dense + group * of_rows;
-    // Below the last row there is nothing, not even a branch: sums stay in their registers.
+    // Below the last row the mask is 0. There is no branch, so that sums stay in their registers.
     const u32 mask = block < row_blocks ? shared_word(rows + mine * 4) : 0;
     const u32 from =
         rows + tensor_meta + shared_short(rows + tensor_masks + mine * 2) * u32(sizeof(word));
@@ -237,7 +238,7 @@ WL_DEVICE void tensor_product(const item& it, i64 m, i64 k, i64 row_blocks, i64 
       if (first_step == 0 && last_step) {
         store_tile<N, T>(made, mine, block * tensor_rows, i64(now.panel) * N, m, k, exponents, C,
                          C_ld, alpha, beta);
-      } else { // the first tile's part, or the last one's
+      } else { // the part of the first or of the last tile
         const i64 line = 2 * it.block() + parts;
         float4* const to =
             reinterpret_cast<float4*>(partial) + (line * W + group) * (count / 4) * 128;

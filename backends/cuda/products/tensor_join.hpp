@@ -1,11 +1,11 @@
-// The work after the tensor cores: to add up tiles that were cut between blocks, or, if they cannot
-// multiply the operands correctly, to multiply all of it entry by entry.
+// The work after the kernel of the tensor cores: it adds up tiles that were cut between blocks, or,
+// if tensor cores cannot multiply the operands correctly, it multiplies all entries one by one.
 #pragma once
 #include "cuda/products/tensor_tiles.hpp"
 
 namespace wl {
 
-// A wave has a row, and of 128 columns of it each lane four.
+// A wave processes a row; of 128 of its columns each lane processes four.
 template <class T, class I>
 WL_DEVICE void tensor_by_entry(const item& it, i64 m, i64 k, const I* indptr, const I* indices,
                                const T* values, const T* B, i64 B_ld, T* C, i64 C_ld, float alpha,
@@ -27,7 +27,7 @@ WL_DEVICE void tensor_by_entry(const item& it, i64 m, i64 k, const I* indptr, co
         const float factor = shuffle(value, s);
 #pragma unroll
         for (int j = 0; j < each; ++j) {
-          const i64 c = first + j * WL_WARP; // columns beyond k are added up, and not stored
+          const i64 c = first + j * WL_WARP; // columns beyond k are added up but not stored
           sums[j] += factor * widen(of_row[c < k ? c : 0]);
         }
       }
@@ -49,7 +49,7 @@ WL_DEVICE void tensor_join(const item& it, i64 m, i64 k, i64 row_blocks, i64 ste
     tensor_by_entry(it, m, k, indptr, indices, values, B, B_ld, C, C_ld, alpha, beta);
     return;
   }
-  constexpr int quads = N / 8; // four sums each, of a thread
+  constexpr int quads = N / 8; // groups of four sums of a thread
   constexpr i64 each = W * quads * 128, slices = each / WL_BLOCK;
   static_assert(each % WL_BLOCK == 0, "a block has a slice of a tile");
   const i64 row_tiles = (row_blocks + W - 1) / W, tiles = row_tiles * panels;
@@ -62,11 +62,11 @@ WL_DEVICE void tensor_join(const item& it, i64 m, i64 k, i64 row_blocks, i64 ste
     const int thread = place % 128, j = place / 128 % quads;
     const i64 panel = divide(tile, row_tiles), column = panel * N + j * 8 + thread % 4 * 2;
     if (column >= k)
-      continue; // no block stored a part there
+      continue; // no block stored a part of this tile
     const i64 first = share_of(tile * steps, units, shares);
     const i64 last = share_of((tile + 1) * steps - 1, units, shares);
     if (first == last)
-      continue; // stored by its block
+      continue; // its block stored the whole tile
     // the part at the start of a share is in its first line
     const bool begins = begin_of(first, units, shares) >= tile * steps;
     float4 sum = lines[(2 * first + !begins) * each + place];

@@ -13,7 +13,7 @@ WL_DEVICE void tensor_scale_rows(const item& it, i64 m, const I* indptr, const f
   const i64 row = it.block() * (WL_BLOCK / WL_WARP) + wave_of(it);
   if (row >= m)
     return;
-  u32 largest = 0; // as integers absolute values have the same order, and NaN is above them
+  u32 largest = 0; // as integers, absolute values have the same order, and NaN is above all of them
 #pragma unroll 4
   for (i64 e = indptr[row] + lane_of(it); e < indptr[row + 1]; e += WL_WARP) {
     const u32 size = bits_of(values[e]) & 0x7fffffffu;
@@ -29,16 +29,17 @@ WL_DEVICE void tensor_scale_rows(const item& it, i64 m, const I* indptr, const f
                                             : 0;
 }
 
-// Copies the values of A to the positions in the masks: position p of a block gets the value of
-// entry first entry of the block + (order[p] >> 6), which is in row order[p] & 63 of it; ~0 is
-// padding. `pieces` blocks of threads have a block of rows. For float32, bad[...] says whether one
-// of their values cannot be scaled.
+// Copies the values of A to the positions in the masks: position p of a block of rows gets the
+// value of entry (first entry of the block) + (order[p] >> 6), which is in row order[p] & 63 of the
+// block; ~0 marks padding. `pieces` thread blocks share a block of rows. For float32, bad[...]
+// tells whether one of their values cannot be scaled.
 template <class T, class I>
 WL_DEVICE void tensor_pack_values(const item& it, i64 m, i64 steps, i64 pieces, const I* indptr,
                                   const i32* starts, const u8* order, const T* values, u8* packed,
                                   const i32* exponents, i32* bad) {
   using word = typename tensor_of<T>::word;
-  constexpr int ahead = 4; // loads that depend on loads: several at a time
+  // each load needs the result of another one: several are in flight at a time
+  constexpr int ahead = 4;
   const i64 b = it.block() / pieces, piece = it.block() % pieces, first_row = b * tensor_rows;
   const T* const from = values + indptr[first_row];
   WL_SHARED(i32, scale, tensor_rows);
@@ -86,8 +87,8 @@ WL_DEVICE void tensor_pack_values(const item& it, i64 m, i64 steps, i64 pieces, 
   }
 }
 
-// Puts B where wgmma reads it, in panels of N columns; a block has a window of 32 columns. bad[...]
-// is whether there is something that only CSR multiplies rightly.
+// Stores B in the layout that wgmma reads, in panels of N columns; a block converts a window of 32
+// columns. bad[...] tells whether there are operands that only the CSR kernel multiplies correctly.
 template <int N, class T>
 WL_DEVICE void tensor_pack_dense(const item& it, i64 n, i64 k, i64 steps, const T* B, i64 B_ld,
                                  u8* packed, i32* bad) {

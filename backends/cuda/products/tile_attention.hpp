@@ -1,13 +1,13 @@
 // softmax(alpha C B^T) D by dense tiles on tensor cores, for patterns that fill their tiles: all
-// sums of a tile are computed, and a word of bits says for each row which of them are entries.
-// Weights stay in registers (Dao, FlashAttention-2, 2023); tiles without entries are left out.
+// sums of a tile are computed, and a word of bits marks the entries of each row. Weights stay in
+// registers (Dao, FlashAttention-2, 2023); tiles without entries are skipped.
 #pragma once
 #include "cuda/products/tile_products.hpp"
 
 namespace wl {
 
-// Sums of powers of 2 of the scores of rows, relative to a score of each row: one that no later one
-// exceeds by a factor above 2^SLACK. Four lanes share a row.
+// Sums of powers of 2 of the scores of rows, relative to one score of each row. No later score
+// exceeds it by more than SLACK, so no power exceeds 2^SLACK. Four lanes share a row.
 constexpr float SLACK = 8;
 template <int M>
 struct running_softmax {
@@ -63,7 +63,7 @@ struct running_softmax {
     for (int i = 0; i < M; ++i)
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
-        // Relative to minus infinity, others of it would be NaN.
+        // minus infinity minus minus infinity would be NaN
         const float minus = from[i][h] == lowest() ? 0.0f : -from[i][h];
         float sum = 0;
 #pragma unroll
@@ -77,7 +77,7 @@ struct running_softmax {
         total[i][h] += sum;
       }
   }
-  // The same, with a test of whether all positions are entries.
+  // As above, with a test of whether all positions are entries.
   template <int N, class Rescale>
   WL_DEVICE void take(const item& it, float (&scores)[M][N][4], const bits_of_rows<M>& bits,
                       bool all, float scale, const Rescale& rescale) {
@@ -94,17 +94,17 @@ WL_DEVICE float sum_of_row(const item& it, float value) {
   return value + shuffle_xor(it, value, 2);
 }
 
-// The factor that makes weights of the powers of a row: 0 for a row without weight.
+// The factor that turns the powers of a row into weights: 0 for a row without weight.
 WL_DEVICE float share_of_total(float total) { return total == 0 ? 0.0f : 1.0f / total; }
 
-// The logarithm of base 2 of a sum of powers. Of a row without weight it is plus infinity, for
-// which the powers of all scores minus it are 0, as weights are (FlashAttention-2 of Dao 2023).
+// The logarithm to base 2 of a sum of powers. For a row without weight it is plus infinity: the
+// powers of all scores minus it are then 0, like the weights (FlashAttention-2 of Dao 2023).
 WL_DEVICE float log_of_powers(float from, float total) {
   return total == 0 ? -lowest() : from + log_2(total);
 }
 
-// Row `row` of a tile's rows by a warp, entry by entry, for operands with infinities and NaN: a
-// column without an entry must not reach a sum through a weight of 0.
+// Row `row` of a tile's rows, computed by a warp entry by entry, for operands with infinities and
+// NaN: a column without an entry must not contribute to a sum through a weight of 0.
 template <int DIM, class List, class T>
 WL_DEVICE void attend_by_entries(const item& it, const List& tiles, int row, const T* of_C,
                                  const rows_of<T>& B, const rows_of<T>& D, i64 k, i64 p,
@@ -130,8 +130,8 @@ WL_DEVICE void attend_by_entries(const item& it, const List& tiles, int row, con
       out[lane + 32 * i] = narrowed<T>::of(sums[i] * share);
 }
 
-// A block has a panel of 128 rows; each of its warps 16 M of them. WHOLE says that rows may be
-// copied 16 bytes at a time. The logarithms of totals are left where `log_totals` is not null.
+// A block processes a panel of 128 rows, and each of its warps 16 M rows. WHOLE: rows may be copied
+// 16 bytes at a time. The logarithms of the totals are stored if `log_totals` is not null.
 template <int DIM, int M, int WARPGROUPS, int WHOLE, class T>
 WL_DEVICE void tile_attention(const item& it, i64 m, i64 n, i64 k, i64 p, i64 batch, i64 panels,
                               const i32* order, const i32* starts, const i32* columns,

@@ -1,5 +1,5 @@
-// The gradients of attention by tiles: scores and weights are computed again, tile by tile, so that
-// nothing of the size of the entries is stored (Dao, FlashAttention-2, 2023, algorithm 2, by rows
+// The gradients of attention by tiles: scores and weights are recomputed tile by tile, so that no
+// array with the size of the entries is stored (Dao, FlashAttention-2, 2023, algorithm 2, by rows
 // and by columns in turn instead of with atomic sums).
 #pragma once
 #include "cuda/products/tile_attention.hpp"
@@ -66,7 +66,7 @@ struct running_mean {
         for (int j = 0; j < N; ++j)
 #pragma unroll
           for (int e = 0; e < 2; ++e)
-            if (bits.has(i, h, j, e)) // elsewhere the gradient may have any value
+            if (bits.has(i, h, j, e)) // at other positions the gradient may have any value
               weighted[i][h] += scores[i][j][2 * h + e] * of_weights[i][j][2 * h + e];
   }
 };
@@ -95,10 +95,10 @@ WL_DEVICE void row_gradient_by_entries(const item& it, const List& tiles, int ro
       out[lane + 32 * i] = narrowed<T>::of(alpha * sums[i]);
 }
 
-// The first pass over a panel finds the divisors of its rows' weights, as logarithms of base 2, and
-// the means of the gradients of their weights: If they are KNOWN, `out` and `log_totals` are
-// results of the forward product, and there is no first pass: The second, if of_C is not null,
-// finds the gradients of the rows of C, WIDE columns of a tile at once.
+// The first pass over a panel computes the divisors of the weights of its rows, as logarithms to
+// base 2, and the means of the gradients of their weights. KNOWN: `out` and `log_totals` are
+// results of the forward product, and there is no first pass. The second pass, if of_C is not null,
+// computes the gradients of the rows of C, WIDE columns of a tile at once.
 template <int DIM, int M, int WARPGROUPS, int WIDE, int STAGES, int WHOLE, int KNOWN, class T>
 WL_DEVICE void tile_row_gradients(const item& it, i64 m, i64 n, i64 k, i64 p, i64 batch, i64 panels,
                                   const i32* order, const i32* starts, const i32* columns,
@@ -138,7 +138,7 @@ WL_DEVICE void tile_row_gradients(const item& it, i64 m, i64 n, i64 k, i64 p, i6
   };
   const auto arrive = [&](i32 turn) {
     if (STAGES == 1) {
-      it.barrier(); // all have used the tile before
+      it.barrier(); // all have used the previous tile
       bring(turn);
     }
     wait_for_copies<0>();
@@ -197,7 +197,8 @@ WL_DEVICE void tile_row_gradients(const item& it, i64 m, i64 n, i64 k, i64 p, i6
       for (int h = 0; h < 2; ++h) {
         const float total = sum_of_row(it, found.softmax.total[i][h]);
         const float weighted = sum_of_row(it, found.weighted[i][h]);
-        // Of a row without weight, NaN would send its whole panel to be computed by entries.
+        // For a row without weight, a NaN would cause its whole panel to be computed entry by
+        // entry.
         mean[i][h] = weighted * share_of_total(total);
         log_total[i][h] = log_of_powers(found.softmax.from[i][h], total);
       }
@@ -264,8 +265,8 @@ WL_DEVICE void tile_row_gradients(const item& it, i64 m, i64 n, i64 k, i64 p, i6
   }
 }
 
-// The gradients of row `row` of B and D, entry by entry; see attend_by_entries. Facts of rows are
-// so far `apart`.
+// The gradients of row `row` of B and D, entry by entry; see attend_by_entries. `apart` is the
+// distance of the facts of rows.
 template <int DIM, class List, class T>
 WL_DEVICE void column_gradients_by_entries(const item& it, const List& tiles, int row,
                                            const T* of_B, const T* of_D, const rows_of<T>& C,
@@ -298,7 +299,7 @@ WL_DEVICE void column_gradients_by_entries(const item& it, const List& tiles, in
 }
 
 // The gradients of the rows of B and D, either of which may be null, by panels of the transposed
-// pattern. Its columns are the m rows of C and G. `padded` facts are there for each block.
+// pattern. Its columns are the m rows of C and G. There are `padded` facts for each block.
 template <int DIM, int M, int WARPGROUPS, int WIDE, int STAGES, int WHOLE, class T>
 WL_DEVICE void
 tile_column_gradients(const item& it, i64 m, i64 n, i64 k, i64 p, i64 batch, i64 padded,
@@ -354,7 +355,7 @@ tile_column_gradients(const item& it, i64 m, i64 n, i64 k, i64 p, i64 batch, i64
 #pragma unroll 1
   for (i32 u = tiles.first; u < tiles.last; ++u) {
     if (STAGES == 1) {
-      it.barrier(); // all have used the tile before
+      it.barrier(); // all have used the previous tile
       bring(u);
     }
     wait_for_copies<0>();
@@ -381,7 +382,7 @@ tile_column_gradients(const item& it, i64 m, i64 n, i64 k, i64 p, i64 batch, i64
       products::begin();
       products::multiply(weights, shared_offset(at_B), row, at_C, first, lane);
       products::end();
-      if constexpr (products::WAITS) // else it would take registers before it is needed
+      if constexpr (products::WAITS) // without a wait it would take registers before it is needed
         multiply_gradients();
       products::template wait<1>(weights);
       to_weights(weights, bits.for_lane(lane, first > 0), all, scale,

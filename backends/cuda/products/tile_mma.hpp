@@ -1,12 +1,12 @@
 // As tile_sddmm.hpp, with the instructions of tensor cores from compute capability 8.0 on: eight
-// warps multiply, 16 rows of C each in registers, and eight sample the sums in shared memory.
+// warps multiply, each with 16 rows of C in registers, and eight sample the sums in shared memory.
 #pragma once
 #include "cuda/products/tile_sample.hpp"
 
 namespace wl {
 
-// Barriers by which warps that multiply and warps that sample take turns: 256 threads arrive, half
-// of them wait.
+// Barriers at which warps that multiply and warps that sample alternate: 256 threads arrive, and
+// half of them wait.
 struct warp_signals {
   int group;
   WL_DEVICE void wait_for_sums(int) const { named_barrier_sync<256>(5 + group); }
@@ -15,7 +15,7 @@ struct warp_signals {
   WL_DEVICE void wait_until_taken() const { named_barrier_sync<256>(7 + group); }
 };
 
-// There are STAGES tiles of B in shared memory.
+// STAGES tiles of B are in shared memory.
 template <int KP, int PARTS, int STAGES, class H>
 WL_DEVICE void warps_multiply(const item& it, i64 first, i64 last, i64 tiles, const u8* C,
                               const u8* B, u32 memory, float* sums, const warp_signals& signals) {
@@ -47,7 +47,7 @@ WL_DEVICE void warps_multiply(const item& it, i64 first, i64 last, i64 tiles, co
           const u32* const of_16 = of_C + (part * places::of_part + s * places::of_16) / 2;
           a[part][s][0] = read_again(of_16);
           a[part][s][1] = read_again(of_16 + 64); // 8 rows below
-          a[part][s][2] = read_again(of_16 + 32); // 8 columns on
+          a[part][s][2] = read_again(of_16 + 32); // 8 columns further
           a[part][s][3] = read_again(of_16 + 96);
         }
     }

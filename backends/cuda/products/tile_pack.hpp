@@ -1,10 +1,10 @@
-// Rows of dense operands for tensor cores: as tiles of 8 x 8 cores, a float in two halves.
+// Rows of dense operands for tensor cores: as tiles of 8 x 8 cores, with a float as two halves.
 //
-// A float is hi + lo / 2^11, both of 11 bits, after its row was scaled by a power of two so that
-// its largest number lies in [2^14, 2^15). Where every other number but zero is at least 2^-14
-// then, hi is a normal half and hi + lo / 2^11 differs from the number by less than 2^-22 of it.
-// Rows of which this does not hold, or that have Inf or NaN, or that are beyond 2^60, are told; the
-// multiplying kernel then leaves all to a kernel of floats.
+// A float is hi + lo / 2^11, both with 11 bits, after its row was scaled by a power of two so that
+// its largest number is in [2^14, 2^15). If every other number but zero is then at least 2^-14, hi
+// is a normal half and hi + lo / 2^11 differs from the number by less than 2^-22 of it. Rows for
+// which this does not hold, rows with Inf or NaN, and rows beyond 2^60 are reported; the
+// multiplying kernel then leaves the whole product to a kernel of floats.
 #pragma once
 #include "simt/packs.hpp"
 
@@ -12,8 +12,9 @@ namespace wl {
 
 constexpr float LOW_PART = 2048.0f; // the factor of the lower half
 
-// Cores of 8 rows x 8 columns, 128 bytes, rows side by side: the two cores of 16 columns, then the
-// next 8 rows, then the next 16 columns, then the other part, then the next H rows. In 16 bits.
+// Cores of 8 rows x 8 columns, 128 bytes each, with contiguous rows. The order of cores is: the two
+// cores of 16 columns, then the next 8 rows, then the next 16 columns, then the other part, then
+// the next H rows. Positions count 16-bit numbers.
 template <int KP, int H, int PARTS>
 struct tile_places {
   static constexpr int of_16 = H * 16, of_part = H * KP, of_tile = PARTS * of_part;
@@ -28,7 +29,7 @@ WL_DEVICE float magnitude(float v) { return float_of(bits_of(v) & 0x7fffffffu); 
 struct row_scale {
   float to, back;
   bool good;
-  // For a row with these largest and smallest nonzero magnitudes.
+  // For a row with these largest and smallest nonzero absolute values.
   WL_DEVICE row_scale(float largest, float smallest) : to(1.0f), back(1.0f), good(true) {
     if (largest == 0.0f)
       return;
@@ -42,7 +43,7 @@ struct row_scale {
   }
 };
 
-// One operand: rows of k columns, and where its tiles and the scales of its rows go.
+// One operand: rows of k columns, and the arrays for its tiles and the scales of its rows.
 template <class T>
 struct tile_source {
   i64 rows, padded;
@@ -52,10 +53,10 @@ struct tile_source {
   float* scales;
 };
 
-// A lane has a quarter of a row, four lanes a row, a wave eight rows: eight neighbours write a
-// core. Columns first .. first + KP of two operands are packed, scaled by all k. `wide` has a word
-// for eight rows: whether there is one that two halves cannot hold. WHOLE says that k is at most
-// KP: then rows are loaded once.
+// A lane packs a quarter of a row, four lanes a row, a wave eight rows: eight adjacent lanes write
+// a core. Columns first .. first + KP of two operands are packed; the scale depends on all k
+// columns. `wide` has a word for eight rows, which tells whether two halves cannot represent one of
+// them. WHOLE: k is at most KP; rows are then loaded once.
 template <int KP, int H, int PARTS, int E, int WHOLE, class T>
 WL_DEVICE void tile_pack(const item& it, i64 k, i64 first, i64 C_rows, i64 C_padded, const T* C,
                          i64 C_ld, u8* C_packed, float* C_scales, i64 B_rows, i64 B_padded,

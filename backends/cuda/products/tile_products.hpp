@@ -1,13 +1,14 @@
 // Products of tiles with rows in shared memory (tile_rows.hpp), with two kinds of instructions: by
 // warps, for all tensor cores from compute capability 8.0 on, and by warpgroups, for 9.0. A lane
-// has the same sums of both.
+// holds the same sums with both kinds.
 #pragma once
 #include "cuda/products/hopper_instructions.hpp"
 #include "cuda/products/tile_rows.hpp"
 
 namespace wl {
 
-// Four words of the weights of 16 positions of 16 rows, rounded, as products take them.
+// Four words of the weights of 16 positions of 16 rows, rounded, in the register layout of
+// products.
 template <class T, int N>
 WL_DEVICE void pack_weights(const float (&weights)[N][4], int s, u32 (&words)[4]) {
 #pragma unroll
@@ -17,13 +18,12 @@ WL_DEVICE void pack_weights(const float (&weights)[N][4], int s, u32 (&words)[4]
   }
 }
 
-// A warp has 16 M rows. Products complete immediately.
+// A warp processes 16 M rows. Products complete immediately.
 template <int DIM, int M, class T>
 struct products_by_warps {
   static constexpr bool WAITS = false;
 
-  // Weights of 16 M x 8 N positions: they are rounded where they are used, which takes no
-  // registers.
+  // Weights of 16 M x 8 N positions: they are rounded when they are used, which takes no registers.
   template <int N>
   struct weights_of {
     const float (&weights)[M][N][4];
@@ -36,7 +36,7 @@ struct products_by_warps {
   template <int Left, class... Held>
   WL_DEVICE static void wait(Held&...) {}
 
-  // Whether one of the rows that products are made for together has an entry.
+  // Whether one of the rows that a product computes together has an entry.
   WL_DEVICE static bool any(const unsigned char*, int, int, const bits_of_rows<M>& bits) {
     return ballot(bits.any()) != 0;
   }
@@ -96,15 +96,15 @@ struct products_by_warps {
   }
 };
 
-// A warpgroup has 64 rows, each warp of it 16. Products are asked for between `begin` and `end` and
-// run while others do something else; `wait` waits for all but the last `Pending`, and names the
+// A warpgroup processes 64 rows, and each of its warps 16. Products are issued between `begin` and
+// `end` and run asynchronously. `wait` waits for all but the last `Pending` products, and names the
 // registers that they read and write.
 template <int DIM, class T>
 struct products_by_warpgroups {
   static constexpr bool WAITS = true;
   static constexpr u32 of_eight_rows = DIM * 16;
 
-  // Weights of 16 x 8 N positions: running products read their words.
+  // Weights of 16 x 8 N positions: running products read these words.
   template <int N>
   struct weights_of {
     u32 words[N / 2][4];
@@ -137,7 +137,7 @@ struct products_by_warpgroups {
     return ballot((two->x | two->y | two->z | two->w) != 0) != 0;
   }
 
-  // Where the first 16 numbers of a row begin, from row `row` on.
+  // The descriptor of the first 16 numbers of the rows from `row` on.
   WL_DEVICE static u64 from(u32 rows, int row) {
     return rows_descriptor<DIM>(rows + row / 8 * of_eight_rows);
   }

@@ -1,5 +1,5 @@
-// Tiles of 128 x 64 positions of a sparse pattern, and rows of dense operands in shared memory: the
-// parts of attention by tiles and its gradients.
+// Tiles of 128 x 64 positions of a sparse pattern, and rows of dense operands in shared memory, for
+// attention by tiles and its gradients.
 #pragma once
 #include "cuda/products/mma_instructions.hpp"
 
@@ -23,10 +23,10 @@ struct rows_of {
 };
 
 // Rows of up to DIM numbers in shared memory, padded with zeros, in chunks of 16 bytes: blocks of 8
-// rows of 8 chunks (of 4, if there are no more), then the block of the next 8 chunks, then the rows
-// below. Chunks of adjacent rows are permuted, so that eight chunks of one column lie in different
-// banks. This is wgmma's swizzle of 128 and 64 bytes, see rows_descriptor. `next`, 0 or 1, is for
-// an even chunk the one after it: so the rest is known beforehand.
+// rows of 8 chunks (of 4, if there are no more), then the block of the next 8 chunks, then the next
+// 8 rows. Chunks of adjacent rows are permuted, so that eight chunks of one column are in different
+// banks. This is wgmma's swizzle of 128 and 64 bytes, see rows_descriptor. `next`, 0 or 1, selects
+// the chunk after an even chunk, so that the rest of the address can be computed once for both.
 template <int DIM>
 WL_DEVICE int chunk_at(int row, int chunk, int next = 0) {
   if constexpr (DIM < 64)
@@ -40,13 +40,14 @@ WL_DEVICE int chunk_at(int row, int chunk, int next = 0) {
 
 template <int DIM, int WHOLE, int THREADS>
 struct tile_rows {
-  // A thread has one column of chunks, and rows so far apart that their chunks' turns are equal.
+  // A thread copies one column of chunks. The distance of its rows is a multiple of 8, so that all
+  // its chunks have the same swizzle.
   static constexpr int chunks = DIM / 8, apart = THREADS / chunks;
   static_assert(apart % 8 == 0, "all chunks of a thread have one swizzle");
 
   WL_DEVICE static constexpr int size(int rows) { return rows * DIM * 2; }
 
-  // Copies ROWS rows from `first` on; rows and columns that there are not become zeros.
+  // Copies ROWS rows from `first` on; rows and columns that do not exist become zeros.
   template <int ROWS, class T>
   WL_DEVICE static void bring(int t, unsigned char* to, const rows_of<T>& from, i64 first,
                               i64 columns) {
@@ -73,7 +74,7 @@ struct tile_rows {
     }
   }
 
-  // Changes the signs of the numbers that this thread has brought, once they are there.
+  // Changes the signs of the numbers that this thread has copied, after they have arrived.
   template <int ROWS>
   WL_DEVICE static void change_signs(int t, unsigned char* to) {
     commit_copies();
@@ -93,7 +94,7 @@ struct tile_rows {
 struct tile_list {
   i32 first, last;
   const i32* columns; // the number of each tile in its row of tiles
-  const i32* masks;   // which mask each has
+  const i32* masks;   // the number of the mask of each tile
   const u8* words;
 
   // Copies the mask of a tile.
@@ -115,7 +116,8 @@ struct tile_list {
   }
 };
 
-// The words of the rows that a lane has sums of: 8 apart, two for each 16 rows of its warp.
+// The mask words of the rows for which a lane holds sums: two rows, 8 apart, for each 16 rows of
+// its warp.
 template <int M>
 struct bits_of_rows {
   u32 low[M][2], high[M][2];
@@ -132,7 +134,8 @@ struct bits_of_rows {
         high[i][h] = both[1];
       }
   }
-  // Moves a lane's own columns to the front of the words; to the upper half if `upper`.
+  // Shifts the words so that the lane's own columns are the lowest bits; columns of the upper half
+  // if `upper`.
   WL_DEVICE bits_of_rows for_lane(int lane, bool upper = false) const {
     bits_of_rows moved;
 #pragma unroll
@@ -164,11 +167,11 @@ struct bits_of_rows {
   }
 };
 
-// The factor of scores before they are exponents of 2. It is not negative: for alpha below 0 rows
+// The factor that turns scores into exponents of 2. It is not negative: for alpha below 0 the rows
 // of one operand change their signs. A factor of 0 would turn positions without an entry into NaN.
 WL_DEVICE float score_scale(float alpha) { return fmaxf(fabsf(alpha) * LOG2_E, 1e-30f); }
 
-// Multiplies one of the two rows that a lane has of 16; returns whether all are finite.
+// Multiplies one of the two rows that a lane holds of 16; returns whether all are finite.
 template <int N>
 WL_DEVICE bool scale_row(float (&sums)[N][4], int h, float factor) {
   bool finite = true;
@@ -182,7 +185,7 @@ WL_DEVICE bool scale_row(float (&sums)[N][4], int h, float factor) {
   return finite;
 }
 
-// Stores sums as rows from `first` on, of which there are `rows` with `columns` numbers.
+// Stores sums as rows from `first` on; there are `rows` rows with `columns` numbers.
 template <int DIM, int M, int WHOLE, class T>
 WL_DEVICE void store_rows(const float (&sums)[M][DIM / 8][4], T* out, i64 ld, i64 first, i64 rows,
                           i64 columns, int lane) {
@@ -210,7 +213,8 @@ WL_DEVICE void store_rows(const float (&sums)[M][DIM / 8][4], T* out, i64 ld, i6
     }
 }
 
-// One of four parts of the product of two rows of up to DIM numbers, which four lanes add up.
+// One of four parts of the dot product of two rows of up to DIM numbers; four lanes add up the
+// parts.
 template <int DIM, int WHOLE, class T>
 WL_DEVICE float part_of_dot(int part, const T* one, const T* other, i64 columns) {
   float sum = 0;
@@ -232,14 +236,14 @@ WL_DEVICE float part_of_dot(int part, const T* one, const T* other, i64 columns)
   return sum;
 }
 
-// A row of up to 32 N numbers, dealt out to the lanes of a warp.
+// A row of up to 32 N numbers, distributed over the lanes of a warp.
 template <int N, class T>
 WL_DEVICE void load_by_lanes(int lane, const T* row, i64 columns, float (&numbers)[N]) {
   for (int i = 0; i < N; ++i)
     numbers[i] = lane + 32 * i < columns ? widen(row[lane + 32 * i]) : 0.0f;
 }
 
-// <numbers, row> in every lane
+// <numbers, row>, returned to every lane
 template <int N, class T>
 WL_DEVICE float dot_by_lanes(const item& it, const float (&numbers)[N], const T* row, i64 columns) {
   float other[N], sum = 0;

@@ -1,4 +1,5 @@
-// Operands that sample a half tile of sums, for tiles that any tensor cores made.
+// Samples half a tile of sums at the entries of the pattern. The sums come from any kernel of
+// tensor cores.
 #pragma once
 #include "simt/sddmm.hpp"
 #include "cuda/products/mma_instructions.hpp"
@@ -6,11 +7,12 @@
 
 namespace wl {
 
-constexpr int TILE = 128;         // rows and columns
-constexpr int NO_ENTRY = 0xffff;  // a code that fills a block up
-constexpr int TILE_LD = TILE + 8; // of sampled sums: pairs of a half-wave are in 32 banks
+constexpr int TILE = 128;        // rows and columns
+constexpr int NO_ENTRY = 0xffff; // a code that pads a block
+// distance of rows of sums: the pairs that a half-warp writes are in 32 different banks
+constexpr int TILE_LD = TILE + 8;
 
-// The type of products: floats as two halves, other types unchanged.
+// The type that is multiplied: a float as two halves, other types unchanged.
 template <class T>
 struct tile_part {
   using type = T;
@@ -28,7 +30,7 @@ struct tile_memory {
   static constexpr int B = 128, sums = B + 2 * of_B, known = sums + 2 * of_sums;
 };
 
-// Loads data that a great number of blocks read.
+// Loads data that many blocks read.
 template <class T>
 WL_DEVICE T read_again(const T* place) {
   return load_pack<T, 1>(place).at[0];
@@ -37,24 +39,25 @@ WL_DEVICE T read_again(const T* place) {
 // The barriers of the two warpgroups that multiply and of the two that sample.
 WL_DEVICE void warpgroup_barrier(int which) { named_barrier_sync<128>(which + 1); }
 
-// The entries of the next half tile, which a sampling warpgroup loads ahead.
+// The entries of the next half tile, which a sampling warpgroup loads in advance.
 template <class I>
 struct half_tile {
-  I place[TILE / 2];       // where entries of a row are: this and the number of one in the list
+  // the position of an entry: this number of its row plus the number of the entry in the list
+  I place[TILE / 2];
   float scale_C[TILE / 2]; // of rows
   float scale_B[TILE];     // of columns
 };
 
-// The operands of four entries, loaded ahead.
+// The operands of four entries, loaded in advance.
 template <int VALUED, class S>
 struct of_entries {
   S value[VALUED & 1 ? 4 : 1], before[VALUED & 2 ? 4 : 1];
 };
 
 // The entries of half a tile are a list of codes, row * 128 + column, in blocks of 512: lane t of
-// 128 has the entries t, 128 + t, ... of a block side by side. U blocks are asked for while the
-// half tile before is sampled; the operands of V blocks of entries are loaded while it is
-// multiplied. VALUED has bit 0 if there are values, and bit 1 if beta is not 0.
+// 128 has the entries t, 128 + t, ... of a block contiguously. The codes of U blocks are loaded
+// while the previous half tile is sampled; the operands of V blocks of entries are loaded while the
+// half tile is multiplied. VALUED has bit 0 if there are values, and bit 1 if beta is not 0.
 template <int PARTS, int U, int VALUED, class Signals, class T, class I>
 WL_DEVICE void tile_sample(const item& it, int group, i64 first, i64 last, i64 tiles,
                            const i32* blocks, const I* places, const u8* codes, const T* values,
@@ -73,12 +76,12 @@ WL_DEVICE void tile_sample(const item& it, int group, i64 first, i64 last, i64 t
   I place{};
   float of_row = 1.0f, of_column = 1.0f;
   int begin = 0, end = 0, next_begin = 0, next_end = 0;
-  const auto where = [&](i64 u) { // the list of the half tile of u
+  const auto where = [&](i64 u) { // the list of half tile u
     const i64 at = number(u < last ? u : last - 1);
     next_begin = read_again(blocks + at);
     next_end = read_again(blocks + at + 1);
   };
-  const auto ask = [&](i64 u) { // for the half tile with a known list
+  const auto ask = [&](i64 u) { // issues the loads for the half tile with a known list
     begin = next_begin;
     end = next_end;
 #pragma unroll
@@ -103,7 +106,8 @@ WL_DEVICE void tile_sample(const item& it, int group, i64 first, i64 last, i64 t
       now.scale_C[t] = of_row;
     }
     now.scale_B[t] = of_column;
-    warpgroup_barrier(group + 2); // and this half's entries of two tiles ago are no longer read
+    // the entries that this warpgroup stored two tiles ago are no longer read
+    warpgroup_barrier(group + 2);
     const int count = end - begin, start = begin;
     const auto place_of = [&](int i, int j, int row) {
       return now.place[row] + I(i * 512 + j * 128 + t);
@@ -169,7 +173,8 @@ WL_DEVICE void tile_sample(const item& it, int group, i64 first, i64 last, i64 t
   }
 }
 
-// Whether a word of `wide` is not 0: then halves do not do. The first block writes it down.
+// Whether a word of `wide` is not 0: then halves are not precise enough. The first block stores the
+// verdict.
 WL_DEVICE bool tiles_are_refused(const item& it, i64 words, const i32* wide, i32* verdict) {
   bool any = false;
   for (i64 i = it.thread(); i < words; i += WL_BLOCK)
@@ -180,7 +185,7 @@ WL_DEVICE bool tiles_are_refused(const item& it, i64 words, const i32* wide, i32
   return any;
 }
 
-// csr_sddmm where the verdict is that halves do not do.
+// csr_sddmm, if the verdict is that halves are not precise enough.
 template <int L, int V, int E, int A, int WHOLE, class T, class I>
 WL_DEVICE void sddmm_if_wide(const item& it, const i32* verdict, i64 items, i64 k, i64 batch,
                              const I* bounds, const I* target, const I* indices, const T* values,

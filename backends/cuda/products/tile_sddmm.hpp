@@ -1,16 +1,17 @@
-// S = alpha <C_i, B_j> A_ij + beta S by dense tiles on Hopper's tensor cores, sampled as they come.
+// S = alpha <C_i, B_j> A_ij + beta S by dense tiles on Hopper's tensor cores, sampled as soon as
+// each tile is computed.
 //
-// A block of four warpgroups walks the tiles of 128 columns, of 128 rows at a time. Two warpgroups
-// have 64 rows of C each in registers and multiply; the other two sample the sums in shared memory
-// while the next tile is multiplied. B comes in whole tiles, two of them, by the engine that
-// copies; the warpgroup that is the last to have used one asks for the one after the next.
+// A block of four warpgroups processes 128 rows and traverses their tiles of 128 columns. Two
+// warpgroups multiply, each with 64 rows of C in registers; the other two sample the sums in shared
+// memory while the next tile is multiplied. The copy engine loads B in whole tiles into two
+// buffers. The last warpgroup to use a buffer issues the copy of the tile after the next one.
 #pragma once
 #include "cuda/products/hopper_instructions.hpp"
 #include "cuda/products/tile_sample.hpp"
 
 namespace wl {
 
-// How warpgroups that multiply and that sample take turns.
+// The barriers at which multiplying and sampling warpgroups alternate.
 struct tile_signals {
   u32 left, taken;
   WL_DEVICE void wait_for_sums(int turn) const { wait_for(left, turn & 1); }
@@ -41,7 +42,7 @@ WL_DEVICE void tile_multiply(const item& it, int group, i64 first, i64 last, i64
           const u32* const of_16 = of_C + (part * places::of_part + s * places::of_16) / 2;
           a[part][s][0] = read_again(of_16);
           a[part][s][1] = read_again(of_16 + 64); // 8 rows below
-          a[part][s][2] = read_again(of_16 + 32); // 8 columns on
+          a[part][s][2] = read_again(of_16 + 32); // 8 columns further
           a[part][s][3] = read_again(of_16 + 96);
         }
     }
@@ -91,8 +92,8 @@ WL_DEVICE void tile_multiply(const item& it, int group, i64 first, i64 last, i64
   }
 }
 
-// Tiles of S are numbered along rows of tiles, and every block has its share of neighbours. If a
-// word of `wide` is not 0, nothing is done but to say so in `verdict`.
+// Tiles of S are numbered along rows of tiles, and every block processes a contiguous share. If a
+// word of `wide` is not 0, the kernel only stores that in `verdict`.
 template <int KP, int PARTS, int U, int VALUED, class T, class I>
 WL_DEVICE void tile_sddmm(const item& it, i64 tiles, i64 units, const i32* blocks, const I* places,
                           const u8* codes, const T* values, const u8* C, const u8* B,
@@ -109,9 +110,9 @@ WL_DEVICE void tile_sddmm(const item& it, i64 tiles, i64 units, const i32* block
   const i64 last = (it.block() + 1) * units / it.blocks();
   if (it.thread() == 0) {
     for (int i = 0; i < 2; ++i) {
-      barrier_init(memory + 8 * i, 1);        // a tile of B came
-      barrier_init(memory + 32 + 8 * i, 128); // sums of a warpgroup are left
-      barrier_init(memory + 48 + 8 * i, 128); // and were taken
+      barrier_init(memory + 8 * i, 1);        // a tile of B has arrived
+      barrier_init(memory + 32 + 8 * i, 128); // a warpgroup has stored its sums
+      barrier_init(memory + 48 + 8 * i, 128); // and its sums were read
       used[i] = 0;
     }
     barriers_are_ready();

@@ -1,17 +1,18 @@
-// The product with a packed matrix and columns numbered by falling count: the x of the first
-// columns, which cover most entries of a power-law graph, is kept in the shared memory of every
-// multiprocessor.
+// The product with a packed matrix with columns numbered by decreasing count of entries. The
+// elements of x of the first columns, which contain most entries of a power-law graph, are kept in
+// the shared memory of every multiprocessor.
 //
-// One block of 1024 a multiprocessor; slices, longest first, are assigned to the multiprocessors in
-// turn. On an H200 with 24,000 columns of float64 (188 KB) an R-MAT graph of 22.7 M entries takes
-// 103 microseconds; with 20,000 107, with 28,000 125 (nothing is left of L1), and 144 without. A
-// C++ conditional instead of two predicated loads: 175.
+// There is one block of 1024 work-items per multiprocessor; slices, the longest first, are assigned
+// to the multiprocessors in turn. On an H200 with 24,000 columns of float64 (188 KB) an R-MAT graph
+// of 22.7 M entries takes 103 microseconds; with 20,000 columns 107, with 28,000 125 (no part is
+// left for L1), and 144 without. With a C++ conditional instead of two predicated loads it takes
+// 175.
 #pragma once
 #include "simt/spmv.hpp"
 
 namespace wl {
 
-// x[c] from shared memory if c < cached, from global memory if not, 0 for padding (c < 0).
+// x[c] from shared memory if c < cached, else from global memory; 0 for padding (c < 0).
 WL_DEVICE double cached_or_loaded(int c, int cached, unsigned shared, const double* x) {
   double value;
   asm volatile("{.reg .pred p, q;\n"
