@@ -12,8 +12,8 @@ inline void count_keys(const I* keys, i64 begin, i64 end, I* counts) {
     ++counts[keys[e]];
 }
 
-// Writes where each bucket begins, of which there are pointers for one more, and makes of the
-// counts of each part where it puts its first entry of each bucket.
+// Writes the beginning of each bucket and the end of the last one. Replaces the counts of each part
+// by the position of the part's first entry of each bucket.
 template <class I>
 inline void find_buckets(i64 buckets, i64 parts, I* counts, I* pointers) {
   I before = 0;
@@ -29,7 +29,8 @@ inline void find_buckets(i64 buckets, i64 parts, I* counts, I* pointers) {
   pointers[buckets] = before;
 }
 
-// Moves coordinates [begin, end) to their rows; places[row] is where the next one of a row goes.
+// Moves coordinates [begin, end) to their rows; places[row] is the position of the next entry of a
+// row.
 template <class T, class I>
 inline void move_coordinates(i64 begin, i64 end, const I* row, const I* col, const T* data,
                              I* places, I* indices, T* new_data) {
@@ -40,7 +41,8 @@ inline void move_coordinates(i64 begin, i64 end, const I* row, const I* col, con
   }
 }
 
-// Moves entries [begin, end) of compressed rows to their columns, and writes where they were.
+// Moves entries [begin, end) of compressed rows to their columns, and writes their original
+// positions.
 template <class T, class I>
 inline void move_to_columns(i64 begin, i64 end, i64 m, const I* indptr, const I* indices,
                             const T* data, I* places, I* new_indices, T* new_data, I* order) {

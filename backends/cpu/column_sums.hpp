@@ -1,11 +1,11 @@
-// Rows of a new matrix as sums of terms: products of sparse matrices, sums of them, and duplicates
-// that meet.
+// Rows of a new matrix as sums of terms: products of sparse matrices, sums of sparse matrices, and
+// sums of duplicate entries.
 //
 // Gustavson, "Two fast algorithms for sparse matrices: multiplication and permuted transposition",
 // ACM TOMS 4 (1978). A row is accumulated in a dense array with one element per column.
 //
-// `Terms` has work(row), an upper bound of the row's terms, and visit(row, term), which calls
-// term(column, value) for each of them. The order of visit is the order of the sums.
+// `Terms` has work(row), an upper bound of the number of terms of the row, and visit(row, term),
+// which calls term(column, value) for each term. The order of visit is the order of the additions.
 #pragma once
 #include "cpu/arithmetic.hpp"
 #include "cpu/ranks.hpp"
@@ -41,11 +41,11 @@ WL_DEVICE bool has_no_terms(complex<R> sum) {
 
 // Accumulates rows, one after the other, in a dense array with one element per column.
 //
-// Sums begin at -0, and a sum of -0 marks a column without terms: then no branch depends on whether
-// a column has occurred. For few columns the position of each one in the row is counted; the
-// columns of longer rows are bits in three levels, which are read in increasing order. Where there
-// are far more columns than terms, writing -0 everywhere would take longer than the rows: there the
-// bits mark the columns that have occurred.
+// Sums begin at -0, and a sum of -0 marks a column without terms, so that no branch depends on
+// whether a column has occurred. For a small number of columns, the position of each column in the
+// row is counted. The columns of longer rows are bits in three levels, which are read in increasing
+// order. If there are far more columns than terms, writing -0 to all sums would take longer than
+// the rows: then the bits mark the columns that have occurred.
 template <class T, class I>
 class column_sums {
 public:
@@ -81,7 +81,7 @@ public:
     T* const sums = sums_;
     I* const found = found_;
     i64 count = 0;
-    bool twice = false; // -0 was added to nothing: the column may be found again
+    bool twice = false; // -0 was added to a sum without terms: the column may be found again
     terms.visit(row, [&](i64 column, T value) {
       const T before = sums[column], after = before + value;
       found[count] = static_cast<I>(column);
@@ -158,7 +158,7 @@ private:
   }
 };
 
-// A sum as a matrix stores it: where it begins at 0, as in the reference, it is never -0.
+// A sum as a matrix stores it. A sum that begins at 0, as in the reference, is never -0.
 template <class T>
 WL_DEVICE T from_zero(T sum) {
   return sum + T(0);
@@ -209,8 +209,8 @@ inline void fill_rows(const Terms& of, const column_sums<T, I>& sums, i64 begin,
   }
 }
 
-// The values of rows [begin, end) of a matrix whose pattern contains every term; the sums equal
-// the sums of newly made rows. `sums` has one element per column with any content.
+// The values of rows [begin, end) of a matrix with a pattern that contains every term; the sums
+// have the same bits as in a new matrix. `sums` has one element per column, with any content.
 template <class T, class I, class Terms>
 inline void value_rows(const Terms& of, T* sums, i64 begin, i64 end, const I* indptr,
                        const I* indices, T* data) {

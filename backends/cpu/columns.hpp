@@ -1,17 +1,17 @@
-// Definitions shared by all products of this folder: one text for g++ (omp) and for SYCL on CPU
+// Definitions that all products of this folder share: one text for g++ (omp) and for SYCL on CPU
 // devices.
 //
-// Bodies here compute a range of rows and know nothing of threads or work-items. Each backend
-// provides the differences between compilers in "arithmetic.hpp": multiply_add, prefetch_eight,
-// raised, interrupted, with_column, WIDEST_TILE, ROW_SUMS, SUMS_LANES, PADDED_ROWS and the macros
-// of loops.
+// The functions here compute a range of rows and do not depend on threads or work-items. Each
+// backend provides the differences between compilers in "arithmetic.hpp": multiply_add,
+// prefetch_eight, raised, interrupted, with_column, WIDEST_TILE, ROW_SUMS, SUMS_LANES, PADDED_ROWS
+// and the macros of loops.
 #pragma once
 #include "unified/long_sums.hpp"
 #include "cpu/arithmetic.hpp"
 
 namespace wl {
 
-// y = alpha sum + beta y, where beta == 0 never reads y: it may hold NaN, or nothing yet.
+// y = alpha sum + beta y. If beta == 0, y is not read: it may hold NaN or be uninitialized.
 template <class T>
 WL_DEVICE void update(T& y, T sum, T alpha, T beta) {
   T result(0);
@@ -21,7 +21,7 @@ WL_DEVICE void update(T& y, T sum, T alpha, T beta) {
   y = result;
 }
 
-// A number of columns that the compiler knows.
+// A number of columns that is known at compile time.
 template <int W>
 struct columns_of {
   static constexpr int value = W;
@@ -37,8 +37,8 @@ WL_DEVICE void for_column_tiles(i64 k, const Body& body, i64 first = 0) {
     for_column_tiles<W / 2>(k, body, first);
 }
 
-// y[0:k] = alpha sum_e data[e stride] x(column(e), 0:k) + beta y[0:k] over e < n, n being at most
-// PIECE_OF_SUM in single precision. If PADDED, a column below 0 is none.
+// y[0:k] = alpha sum_e data[e stride] x(column(e), 0:k) + beta y[0:k] over e < n; in single
+// precision n is at most PIECE_OF_SUM. If PADDED, a column below 0 marks padding.
 template <bool PADDED = false, class S, class T, class Column>
 inline void short_row_times_columns(i64 n, const S* data, i64 stride, const Column& column,
                                     mat<const T> x, T* y, i64 k, T alpha, T beta) {
@@ -60,7 +60,7 @@ inline void short_row_times_columns(i64 n, const S* data, i64 stride, const Colu
   });
 }
 
-// A stored value and the row of x that it meets; without_row if it meets none.
+// A stored value and the row of x by which it is multiplied; without_row if there is none.
 template <class T>
 struct met_term {
   T value;

@@ -4,7 +4,7 @@
 
 namespace wl {
 
-// y[0:k] = alpha (entries [begin, end)) x + beta y[0:k], the entries being of one row.
+// y[0:k] = alpha (entries [begin, end)) x + beta y[0:k]; the entries belong to one row.
 template <class S, class T, class I>
 inline void csr_row(i64 begin, i64 end, const I* indices, const S* data, mat<const T> x, T* y,
                     i64 k, T alpha, T beta) {
@@ -16,8 +16,8 @@ inline void csr_row(i64 begin, i64 end, const I* indices, const S* data, mat<con
         end - begin, data + begin, 1, [=](i64 e) { return i64(columns[e]); }, x, y, k, alpha, beta);
 }
 
-// The loop over rows of one column: column.put(i, dot(row i, x)). A function of its own, so that
-// all pointers have registers: inlined among others g++ keeps three of them on the stack.
+// The loop over rows of one column: column.put(i, dot(row i, x)). It is a separate function so that
+// all pointers are in registers: if it is inlined, g++ keeps three of them on the stack.
 template <class S, class T, class I, class Dot, class Column>
 WL_NOINLINE inline void csr_column(i64 row, i64 last, const I* indptr, const I* indices,
                                    const S* data, const T* x, Dot dot, Column column) {
@@ -52,15 +52,15 @@ inline void csr_rows(i64 row, i64 last, const I* indptr, const I* indices, const
   }
 }
 
-// Where a part of a matrix begins: rows before `row` and entries before `entry` belong to earlier
-// parts. entry > indptr[row] says that the row is cut here.
+// The beginning of a part of a matrix: rows before `row` and entries before `entry` belong to
+// earlier parts. entry > indptr[row] means that the row is cut here.
 struct row_cut {
   i64 row, entry;
 };
 
-// The rows and pieces of rows between two cuts. The first piece of a cut row goes to y; a later one
-// goes to carry[0:k], which add_carries adds when all parts are done. rows(first, last) does whole
-// rows.
+// The rows and pieces of rows between two cuts. The first piece of a cut row goes to y; a later
+// piece goes to carry[0:k], which add_carries adds when all parts are finished. rows(first, last)
+// computes whole rows.
 template <class S, class T, class I, class Rows>
 inline void csr_part(row_cut from, row_cut to, const I* indptr, const I* indices, const S* data,
                      mat<const T> x, mat<T> y, i64 k, T alpha, T beta, T* carry, const Rows& rows) {

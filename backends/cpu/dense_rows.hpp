@@ -12,11 +12,11 @@ struct dense_array {
   const T* row(i64 i) const { return data + i * n; }
 };
 
-// Rows of A that read x together.
+// The number of rows of A for which x is read once.
 constexpr int DENSE_ROWS = 4;
 
-// Rows of x that all rows of A pass over while they are in the second-level cache: 1024 of 16
-// columns of doubles are 128 KB.
+// The number of rows of x that all rows of A use while they are in the second-level cache: 1024
+// rows of 16 columns of doubles are 128 KB.
 constexpr i64 DENSE_DEPTH = 1024;
 
 // sums[g] = columns [begin, end) of row first + g of A times a contiguous x.
@@ -94,7 +94,7 @@ inline void dense_tile(const dense_array<T>& A, i64 first, i64 c, i64 begin, i64
       update(y(first + g, c + w), sums[g][w], alpha, beta);
 }
 
-// Rows that hold their sums of several columns while all columns of A pass.
+// The number of rows that keep their sums of several columns while all columns of A are read.
 constexpr int DENSE_GROUP = 64;
 
 // The same for all columns of A, and up to DENSE_GROUP rows: see long_sums.hpp.

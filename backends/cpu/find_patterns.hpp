@@ -1,5 +1,6 @@
-// Finds the runs of rows of a CSR matrix that repeat the same column offsets (column - row); their
-// product is in patterns.hpp. New values cost nothing. Plain C++ of the host, for every backend.
+// Finds the runs of rows of a CSR matrix that repeat the same column offsets (column - row);
+// patterns.hpp computes their product. New values of the matrix need no new search. Plain C++ of
+// the host, for every backend.
 #pragma once
 
 #include <cstddef>
@@ -9,9 +10,9 @@
 
 namespace wl {
 
-// Rows a run must have on average. 7-point stencils on lines of 16 points (5.3 rows a run) take
-// 0.70 of the CSR kernel's time, and on lines of 100 points 0.66; lines of 8 points (2.7) about
-// 0.86.
+// The least number of rows per run on average. 7-point stencils on lines of 16 points (5.3 rows per
+// run) take 0.70 of the CSR kernel's time, on lines of 100 points 0.66, and on lines of 8 points
+// (2.7) about 0.86.
 constexpr std::int64_t kMinRowsPerRun = 4;
 
 // The table of offsets must stay in half of a 32 KB level-1 cache.
@@ -27,11 +28,11 @@ struct RowPatterns {
   std::vector<I> offsets;
 };
 
-// Appends to `starts` the rows of [begin, end) that do not repeat the row before them, shifted by a
+// Appends to `starts` the rows of [begin, end) that do not repeat the previous row, shifted by one
 // column. Stops after `most` of them.
 //
-// Rows of one length are one piece of the entries, which is compared with the entries a row before:
-// this fills vector registers, where rows of seven entries would not.
+// Adjacent rows of one length are one piece of the entries, which is compared with the entries one
+// row earlier: this fills vector registers, which rows of seven entries would not.
 template <class I>
 void find_run_starts(I begin, I end, const I* indptr, const I* indices, std::size_t most,
                      std::vector<I>& starts) {
@@ -77,10 +78,10 @@ struct OnePartAfterTheOther {
   }
 };
 
-// The patterns of a CSR matrix, or false where they would not pay: runs are short, or patterns are
-// many. Runs are looked for in the first rows alone before all rows are read, so that a matrix with
-// no structure costs a few thousand rows. `loop` calls a body for each of `parts` parts of the
-// rows; the patterns depend on neither.
+// The patterns of a CSR matrix, or false if they would not reduce the time: runs are short, or
+// there are many patterns. Runs are searched for in the first rows before all rows are read, so
+// that a matrix without such runs costs a few thousand rows. `loop` calls a body for each of
+// `parts` parts of the rows; the patterns depend neither on `loop` nor on `parts`.
 template <class I, class Loop = OnePartAfterTheOther>
 bool pack_patterns(I m, const I* indptr, const I* indices, RowPatterns<I>& out, int parts = 1,
                    const Loop& loop = {}) {

@@ -1,12 +1,12 @@
-// Rows of alpha A + beta B, merged from rows of both that rise strictly.
+// Rows of alpha A + beta B, merged from rows of both matrices with strictly increasing columns.
 #pragma once
 #include "cpu/arithmetic.hpp"
 #include "unified/rounding.hpp"
 
 namespace wl {
 
-// Merging reads each row twice, once to count, and needs no dense array of columns: it is faster
-// than accumulating rows one by one.
+// Merging reads each row twice, the first time to count. It needs no dense array of columns and is
+// faster than accumulating the rows one by one.
 template <class T, class I>
 struct merged_rows {
   const I *indptr, *indices;
@@ -14,7 +14,7 @@ struct merged_rows {
   const I *other_indptr, *other_indices;
   const T* other_data;
 
-  // The work in the rows before one.
+  // The work in the rows before a row.
   WL_DEVICE i64 before(i64 row) const { return i64(indptr[row]) + other_indptr[row] + row; }
 
   // Writes how many columns rows [begin, end) have, and returns how many all of them have; -1 if
@@ -73,7 +73,8 @@ private:
     return good;
   }
 
-  // Calls use(a, b, of_a, of_b) for each column of a row: which entries it has, and of whom.
+  // Calls use(a, b, of_a, of_b) for each column of a row: the entries of both matrices, and which
+  // of the matrices have one.
   template <class Use>
   inline void merge(i64 row, Use&& use) const {
     I a = indptr[row], b = other_indptr[row];

@@ -4,7 +4,7 @@
 
 namespace wl {
 
-// The rows of a slice of SELL-P, unless the user asked for others.
+// The number of rows of a slice of SELL-P, unless the user chose another one.
 constexpr int USUAL_SLICE = 32;
 
 // The largest number of rows that are summed together; wider slices go row by row.
@@ -64,10 +64,11 @@ inline void long_padded_sums(i64 rows, i64 width, i64 stride, const T* data, con
     sums[r] = totals[r].value();
 }
 
-// sums[r] += value[r] x[column[r]] of ROWS neighbours; returns whether one of them is an entry.
-// Where an index is wider than a value compilers make branches of one loop, which nothing foresees:
-// rows of 1 to 26 entries in float32 with indices of 64 bits take 1.9 ms so and 0.7 by two loops.
-// Else two loops take 1.1 times as long: numbers that are stored one by one are loaded at once.
+// sums[r] += value[r] x[column[r]] of ROWS adjacent rows; returns whether one of them has an entry.
+// If an index is wider than a value, compilers turn a single loop into branches that are
+// mispredicted: rows of 1 to 26 entries in float32 with 64-bit indices then take 1.9 ms, and 0.7
+// with two loops. For other types two loops take 1.1 times as long, because they store numbers one
+// by one and load them together.
 template <int ROWS, class T, class I>
 inline bool add_padded(const T* value, const I* column, const T* x, T* sums) {
   I all = I(-1);
@@ -93,11 +94,11 @@ inline bool add_padded(const T* value, const I* column, const T* x, T* sums) {
   return all >= 0;
 }
 
-// The same, where padding is behind the entries of each row: a group of neighbours is left when all
-// of its rows have ended. The next entries of a group are a row of the array away, where nothing
-// expects them: they are prefetched. Rows of 1 to 26 entries at random, 1.25 million, take 0.8
-// to 1.0 ms where all padding was read in 2.0; with groups that leave alone 1.6 (two threads of a
-// Zen 5, 2026-11, float64).
+// The same for padding that follows the entries of each row: the loop over a group of adjacent rows
+// ends when all of its rows have ended. The next entries of a group are one row of the array away,
+// where hardware does not prefetch: so they are prefetched here. 1.25 million rows of 1 to 26
+// random entries take 0.8 to 1.0 ms; with all padding read 2.0, and with groups that end early but
+// no prefetch 1.6 (two threads of a Zen 5, 2026-11, float64).
 //
 // LONG: in pieces, see long_sums.hpp.
 template <bool LONG, class T, class I>
@@ -171,8 +172,8 @@ WL_NOINLINE inline void long_padded_rows(i64 rows, i64 lanes, i64 width, i64 str
   }
 }
 
-// y(row_of(r), :) = alpha (padded row r) x + beta y(row_of(r), :) for r < rows, of `lanes` rows
-// that lie side by side.
+// y(row_of(r), :) = alpha (padded row r) x + beta y(row_of(r), :) for r < rows; `lanes` rows are
+// stored entry by entry.
 template <class T, class I, class Row>
 inline void padded_rows(i64 rows, i64 lanes, i64 width, i64 stride, const T* data, const I* indices,
                         mat<const T> x, mat<T> y, i64 k, T alpha, T beta, const Row& row_of) {

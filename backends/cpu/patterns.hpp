@@ -19,7 +19,7 @@ struct row_patterns {
   const I* offsets;
 };
 
-// Asks for value e + PATTERN_AHEAD of a row that begins at `data`; see prefetch_entries.
+// Prefetches value e + PATTERN_AHEAD of a row that begins at `data`; see prefetch_entries.
 template <class S>
 struct prefetch_values {
   const S* data;

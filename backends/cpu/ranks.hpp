@@ -1,17 +1,18 @@
-// The order of few columns: for each of them, how many come before it.
+// The order of a few columns: for each column the number of columns that precede it.
 //
-// A group of columns is a vector by its type, since the driver's compiler of SYCL vectorizes no
-// loop: products of sparse matrices take 0.7 to 0.85 of the time that a loop would give them. It is
-// as wide as a register: g++ makes 3 to 20 times as long a work of wider ones.
+// A group of columns has a vector type, since the driver's SYCL compiler does not vectorize loops:
+// products of sparse matrices take 0.7 to 0.85 of the time that they take with a loop. The vector
+// is as wide as a register: with wider ones the code of g++ takes 3 to 20 times as long.
 #pragma once
 #include "cpu/arithmetic.hpp"
 
 namespace wl {
 
-// Columns that are put in order by counting.
+// The largest number of columns that are sorted by counting.
 constexpr i64 RANKED = 64;
 
-// Columns that are read together: the array has this many elements behind the last.
+// The number of columns that are read together: the array has this number of elements after the
+// last column.
 constexpr int RANKED_TOGETHER = 16;
 
 template <class I>

@@ -9,14 +9,15 @@
 
 namespace wl {
 
-// Entries between the one in use and the one prefetched. On two cores of a Xeon (Granite Rapids)
-// the 7-point stencil takes 2.12 ms at 256 and 1.87 at 768 (1536: 1.89). No prefetch: 4.65.
+// The distance in entries between the multiplied and the prefetched entry. On two cores of a Xeon
+// (Granite Rapids) the 7-point stencil takes 2.12 ms at 256, 1.87 at 768 and 1.89 at 1536; without
+// prefetch 4.65.
 constexpr i64 AHEAD = 768;
 
-// Entries of a row from which it is asked whether its columns follow one another.
+// The length from which rows are tested for consecutive columns.
 constexpr i64 LONG_ROW = 64;
 
-// Whether no column between the first and the last is left out, nor any out of order.
+// Whether the columns are consecutive and in order.
 template <class I>
 WL_DEVICE bool are_neighbours(const I* columns, i64 n) {
   const I first = columns[0];
@@ -29,9 +30,8 @@ WL_DEVICE bool are_neighbours(const I* columns, i64 n) {
   return apart == 0;
 }
 
-// sum_e data[e] x[e] over e < n, as of a row of a dense block or of a full band, in vector
-// registers: one load per entry instead of three, and loads bound the time of long rows in the
-// caches.
+// sum_e data[e] x[e] over e < n, for a row of a dense block or of a full band, in vector registers:
+// one load per entry instead of three; loads limit the speed of long rows that are in the caches.
 template <class S, class T, class Ahead>
 WL_DEVICE T dot_of_neighbours(const S* data, i64 n, const T* x, const Ahead& ahead) {
   constexpr i64 piece = 64;
@@ -49,8 +49,9 @@ WL_DEVICE T dot_of_neighbours(const S* data, i64 n, const T* x, const Ahead& ahe
   return sum;
 }
 
-// Asks for entry e + AHEAD of a row that begins at `data` and `indices`. No lambda: g++ finds that
-// a function which only prefetches has no effect, and drops its calls unless it is inlined at once.
+// Prefetches entry e + AHEAD of a row that begins at `data` and `indices`. It is not a lambda: g++
+// finds that a function which only prefetches has no effect, and drops its calls unless it is
+// inlined at once.
 template <class S, class I>
 struct prefetch_entries {
   const S* data;
@@ -61,10 +62,10 @@ struct prefetch_entries {
   }
 };
 
-// sum_e data[e] x[columns[e]] over e < n by one load an x, in ROW_SUMS sums; ahead(e) is called
-// once for eight entries, and prefetches. In microseconds, two threads of a Zen 4 (2026-11), omp
-// with two sums, with four, and by the gathers below: 56 entries a row 589, 582, 886; 14 98, 93,
-// 152; 5 to 9 75, 75, 106.
+// sum_e data[e] x[columns[e]] over e < n with one load for each x, in ROW_SUMS sums; ahead(e) is
+// called once per eight entries, and prefetches. In microseconds, two threads of a Zen 4 (2026-11),
+// omp with two sums, with four, and with the gathers below: 56 entries a row 589, 582, 886; 14
+// entries 98, 93, 152; 5 to 9 entries 75, 75, 106.
 template <class S, class T, class I, class Ahead>
 WL_DEVICE T dot_of_piece(const S* data, const I* columns, i64 n, const T* x, const Ahead& ahead) {
   if constexpr (SUMS_LANES && same<T, real_t<T>>::value)
@@ -84,15 +85,15 @@ WL_DEVICE T dot_of_piece(const S* data, const I* columns, i64 n, const T* x, con
       multiply_add(sums[j % ROW_SUMS], raised<T>(data[e + j]), x[columns[e + j]]);
     e += 4;
   }
-  // A loop of unknown length g++ makes into one over vector registers, for at most three entries:
-  // a power law in float32 takes 0.85 of the time without it.
+  // g++ would vectorize a loop of unknown length, for at most three entries: without that, a
+  // power-law matrix in float32 takes 0.85 of the time.
   WL_UNROLL
   for (int j = 0; j < (ROW_SUMS > 2 ? 3 : 7); ++j) {
     if (e + j >= n)
       break;
     multiply_add(sums[0], raised<T>(data[e + j]), x[columns[e + j]]);
   }
-  // Written out: of a loop over them g++ makes an array in memory.
+  // Written out: for a loop over the sums, g++ stores them in an array in memory.
   static_assert(ROW_SUMS == 2 || ROW_SUMS == 4, "see the sum of the sums below");
   if constexpr (ROW_SUMS == 4)
     return (sums[0] + sums[1]) + (sums[2] + sums[3]);
@@ -123,17 +124,18 @@ WL_DEVICE T dot_by_loads(const S* data, const I* columns, i64 n, const T* x, con
   return dot_of_piece(data, columns, n, x, ahead);
 }
 
-// The same in the order of the entries, for rows of a few: its one loop ends once where the branch
-// predictor must guess, dot_by_loads up to three times. In microseconds, one thread of a Cascade
+// The same in the order of the entries, for rows of a few entries: it has one loop end that the
+// branch predictor must predict, dot_by_loads up to three. In microseconds, one thread of a Cascade
 // Lake (2026-11), by loads and in order: 20,000 rows of 3, 5, 7 and 9 entries 137, 132, 170, 189
-// and 103, 119, 146, 181; of 5 random ones 324 and 288; but 2,900 rows of 10 random ones 42 and 48.
+// and 103, 119, 146, 181; of 5 random entries 324 and 288; but 2,900 rows of 10 random entries 42
+// and 48.
 template <class S, class T, class I>
 WL_DEVICE T dot_in_order(const S* data, const I* columns, i64 n, const T* x) {
   prefetch_eight(data + AHEAD);
   prefetch_eight(columns + AHEAD);
   T sum(0);
   for (i64 e = 0; e < n; ++e) {
-    WL_IN_REGISTER(e); // g++ makes the loop one over vector registers otherwise, and unrolls it
+    WL_IN_REGISTER(e); // otherwise g++ vectorizes and unrolls the loop
     multiply_add(sum, raised<T>(data[e]), x[columns[e]]);
   }
   return sum;
@@ -158,7 +160,7 @@ inline __m512d gather(__mmask8 mask, const i64* indices, const double* x) {
                                   _mm512_maskz_loadu_epi64(mask, indices), x, 8);
 }
 
-// The values in `mask`, in double. The forms with a mask throughout: see below.
+// The values in `mask`, in double. All functions here use masked forms: see below.
 inline __m512d eight(__mmask8 mask, const double* data) {
   return _mm512_maskz_loadu_pd(mask, data);
 }
@@ -186,9 +188,9 @@ inline double sum_of(__m512d v) {
   return _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)));
 }
 
-// A masked gather needs no loop for the tail of a row: the branch predictor would have to guess its
-// length. On Granite Rapids it is faster than two sums by loads built for AVX2, except for very
-// short rows (5-point stencils).
+// A masked gather needs no loop for the tail of a row, with an end that would have to be predicted.
+// On Granite Rapids it is faster than two sums by loads built for AVX2, except for very short rows
+// (5-point stencils).
 template <class S, class I>
 inline double dot_by_gathers(const S* data, const I* indices, i64 n, const double* x) {
   __m512d sum = _mm512_setzero_pd();
@@ -227,9 +229,9 @@ struct ordered_dot {
   }
 };
 
-// Calls body(dot) with the function that multiplies rows of T; `few` says that most rows have few
-// entries. A run of rows chooses once: two tests in each row cost up to 0.3 of the time of two
-// entries.
+// Calls body(dot) with the function that multiplies rows of T; `few` tells that most rows have few
+// entries. The function is chosen once for a run of rows: two tests in each row cost up to 0.3 of
+// the time of two entries.
 template <class T, class Body>
 WL_DEVICE auto with_row_dot(bool few, const Body& body) {
 #if defined(WL_GATHERS)

@@ -1,17 +1,17 @@
-// Rows of a matrix put in order by column, equal columns in their old order.
+// Rows of a matrix sorted by column; equal columns keep their order.
 #pragma once
 #include "cpu/arithmetic.hpp"
 #include "cpu/ranks.hpp"
 
 namespace wl {
 
-// Columns and where they were; two of them take turns while a long row is merged.
+// Columns and their original positions. Two such arrays alternate while a long row is merged.
 template <class I>
 struct placed_columns {
   I *columns, *order;
 };
 
-// The columns of a matrix and how many entries there are.
+// The columns of a matrix and the number of its entries.
 template <class I>
 struct unsorted_columns {
   const I* columns;

@@ -1,10 +1,10 @@
-// The arithmetic of SYCL compilers: helpers that the kernels of this folder share, and the
-// functions that the bodies of backends/cpu ask of a backend.
+// The functions of SYCL compilers: helpers that the kernels of this folder share, and the functions
+// that backends/cpu requires of a backend.
 #pragma once
 #include "simt/lanes.hpp"
 #include "simt/narrow.hpp"
 
-// The driver's compiler vectorizes over work-items, and no loop within one: short loops are
+// The driver's compiler vectorizes over work-items, and no loop within a work-item: short loops are
 // unrolled.
 #define WL_SIMD _Pragma("unroll")
 #define WL_UNROLL _Pragma("unroll")
@@ -16,7 +16,7 @@
 
 namespace wl {
 
-// Bytes of a vector; the driver's compiler makes the best of it on processors with less.
+// Bytes of a vector; on processors with narrower registers the driver's compiler splits it.
 constexpr int VECTOR_BYTES = 64;
 
 // Columns with sums that stay in registers together. More take longer to compile.
@@ -25,7 +25,7 @@ constexpr int WIDEST_TILE = 8;
 // Independent sums of a row: with four, the 7-point stencil on 100^3 takes 1.1 times as long.
 constexpr int ROW_SUMS = 2;
 
-// Whether a loop that adds up becomes one over vector registers.
+// Whether the compiler vectorizes a loop with a sum.
 constexpr bool SUMS_LANES = false;
 
 // Padded rows that advance together: their sums stay in registers. The 7-point stencil on 100^3
@@ -33,8 +33,8 @@ constexpr bool SUMS_LANES = false;
 constexpr int PADDED_ROWS = 16;
 
 // sum += a b. The compiler of the CPU driver (2026.2) crashes when it vectorizes loops that add up
-// products of complex numbers (of floats; for processors without AVX-512 of doubles too), so it is
-// kept from it: a fence of a work-item alone costs nothing else.
+// products of complex numbers (of floats; for processors without AVX-512 of doubles too). A fence
+// of the single work-item prevents the vectorization and costs nothing else.
 template <class T>
 WL_DEVICE void multiply_add(T& sum, T a, T b) {
   sum += a * b;
@@ -42,9 +42,9 @@ WL_DEVICE void multiply_add(T& sum, T a, T b) {
     sycl::atomic_fence(sycl::memory_order::acq_rel, sycl::memory_scope::work_item);
 }
 
-// Asks for the cache lines of eight elements; past the end of an array this is harmless. SYCL's own
-// prefetch does nothing on CPU devices, but their drivers take assembly: on two cores of an EPYC
-// (Zen 4) the 7-point stencil falls from 2.24 ms to 1.90.
+// Prefetches the cache lines of eight elements; past the end of an array this is harmless. SYCL's
+// own prefetch does nothing on CPU devices, but their drivers accept assembly: on two cores of an
+// EPYC (Zen 4) the time of the 7-point stencil decreases from 2.24 ms to 1.90.
 template <class T>
 WL_DEVICE void prefetch_eight(const T* address) {
 #if WL_X86
@@ -65,8 +65,9 @@ WL_DEVICE bool all_equal(const I* a, const I* b, i64 count) {
 // No signal reaches a kernel that runs on a device.
 WL_DEVICE constexpr bool interrupted() { return false; }
 
-// Where the sums of rows go in one column: y = alpha sum + beta y. Where beta is 0, a local zero
-// replaces y: a branch would become a load that is always done, and waited for.
+// The destination of the sums of rows in one column: y = alpha sum + beta y. If beta is 0, a local
+// zero replaces y: the compiler would turn a branch into a load that is always executed and waited
+// for.
 template <class T>
 struct one_column {
   T* y;
@@ -82,9 +83,10 @@ struct one_column {
   WL_DEVICE void put(i64 row, T sum) const { y[row * ld] = alpha * sum + beta * old[row * old_ld]; }
 };
 
-// The same where beta is 0 and y has no gaps, as solvers and most products have it: without loads
-// of old values and of strides the 7-point stencil on 100^3 in float32 falls from 3.75 ms to 3.36,
-// the 27-point one on 60^3 from 2.54 to 2.27 (November 2026, two cores of an EPYC Zen 4).
+// The same for beta = 0 and a contiguous y, which solvers and most products have. Without loads of
+// old values and of strides the time of the 7-point stencil on 100^3 in float32 decreases from 3.75
+// ms to 3.36, and of the 27-point stencil on 60^3 from 2.54 to 2.27 (November 2026, two cores of an
+// EPYC Zen 4).
 template <class T>
 struct plain_column {
   T* y;
@@ -92,8 +94,8 @@ struct plain_column {
   WL_DEVICE void put(i64 row, T sum) const { y[row] = alpha * sum; }
 };
 
-// Calls body(column) with the column that y is. For complex numbers, which cost more arithmetic,
-// there is the one kind: another would take a second more to compile.
+// Calls body(column) with the type of column that fits y. Complex numbers, which need more
+// arithmetic, have only one type: another one would take one more second to compile.
 template <class T, class Body>
 WL_DEVICE void with_column(mat<T> y, T alpha, T beta, const Body& body) {
   if constexpr (same<T, real_t<T>>::value)

@@ -1,5 +1,5 @@
-// A stable sort by counting on CPU devices: a work-group is one work-item, and has a part of the
-// entries and counters of its own. The bodies are in backends/cpu.
+// A stable counting sort on CPU devices: a work-group is one work-item, and has a part of the
+// entries and its own counters. The functions are in backends/cpu.
 #pragma once
 #include "dpcpp/arithmetic.hpp"
 #include "cpu/buckets.hpp"

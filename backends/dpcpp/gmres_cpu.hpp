@@ -1,8 +1,8 @@
-// The long loops of restarted GMRES on CPU devices. Operations on a few numbers a column (rotate,
-// solve) use the text of backends/simt.
+// The long loops of restarted GMRES on CPU devices. Operations on a few numbers per column (rotate,
+// solve) use the kernels of backends/simt.
 //
-// Elements go in tiles that stay in the first-level cache while all basis vectors pass by, a few at
-// a time; a basis is read from memory once a call.
+// Elements are processed in tiles that stay in the first-level cache while all basis vectors are
+// read, a few at a time; a basis is read from memory once per call.
 #pragma once
 #include "simt/gmres.hpp"
 #include "dpcpp/lanes_cpu.hpp"
@@ -17,8 +17,8 @@ constexpr i64 TILE = 2048;
 constexpr int AT_ONCE = 4;
 
 // The part of a basis and of a vector w that one lane reads, in one column c. If FLAT, `e` counts
-// elements of blocks without gaps, which adjacent lanes share; else rows, and the lane is alone in
-// its column.
+// elements of contiguous blocks, and adjacent lanes read adjacent elements; otherwise `e` counts
+// rows, and only this lane reads the column.
 template <bool FLAT, class T, class S>
 struct lane_share {
   i64 begin, end, step; // of e
@@ -40,7 +40,7 @@ struct lane_share {
       body(first, first + tile < end ? first + tile : end);
   }
 
-  // Calls body(e) for a tile, all lanes together but for the last time.
+  // Calls body(e) for a tile; all lanes take part in each step except the last one.
   template <class Body>
   WL_DEVICE void for_elements(i64 first, i64 last, const Body& body) const {
     i64 e = first;
@@ -108,7 +108,7 @@ struct lane_share {
   }
 };
 
-// How the sums of a work-group lie: `width` slots for each basis vector, of which column c has
+// The layout of the sums of a work-group: `width` slots for each basis vector; column c has the
 // slots c, c + k, ... below `used`.
 struct slots {
   i64 width, used;
@@ -131,14 +131,14 @@ struct slots {
   }
 };
 
-// Calls body(share) for all columns that this lane has a part in.
+// Calls body(share) for all columns of which this lane has a part.
 template <class T, class S, class Body>
 WL_DEVICE void for_shares(const item& it, i64 n, i64 k, const S* basis, mat<T> w,
                           const Body& body) {
   const rows_of rows(it, n);
   const i64 lane = own_lane(), step = slots(k, w.ld).used;
   if (k == 1 && w.ld == 1) {
-    // apart, because all that depends on the column is the same in all lanes
+    // a separate call, because all values that depend on the column are the same in all lanes
     body(lane_share<true, T, S>{rows.begin, rows.end, LANES, lane, 0, 1, basis, n, w});
   } else if (slots(k, w.ld).flat) {
     if (lane < step)
@@ -150,7 +150,7 @@ WL_DEVICE void for_shares(const item& it, i64 n, i64 k, const S* basis, mat<T> w
   }
 }
 
-// Calls body(row, c, e) for the elements that this lane has of n rows and k columns without gaps.
+// Calls body(row, c, e) for this lane's elements of n rows and k columns that are contiguous.
 template <class Body>
 WL_DEVICE void for_all(const item& it, i64 n, i64 k, const Body& body) {
   const rows_of rows(it, n);

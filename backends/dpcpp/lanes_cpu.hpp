@@ -1,9 +1,9 @@
 // Work-groups of CPU devices that are as wide as a vector register.
 //
-// The driver's compiler makes one stream of vector instructions of a work-group, as long as its
-// work-items do not speak to each other: sub-groups are emulated at up to 300 times the cost. Loops
-// within a work-item it leaves scalar, because nothing tells it that blocks do not overlap. So
-// adjacent work-items take adjacent elements.
+// The driver's compiler turns a work-group into one stream of vector instructions if its work-items
+// do not communicate: sub-groups are emulated at up to 300 times the cost. Loops within a work-item
+// stay scalar, because the compiler does not know that blocks do not overlap. So adjacent
+// work-items process adjacent elements.
 #pragma once
 #include "simt/lanes.hpp"
 

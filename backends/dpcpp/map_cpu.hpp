@@ -1,22 +1,22 @@
 // The launcher of functors on CPU devices: a work-group is the lanes of a vector register and has
-// rows of its own.
+// its own rows.
 //
-// The last work-group to finish adds up the sums of all, in their order: results repeat bit for
-// bit.
+// The last work-group to finish adds up the sums of all work-groups, in their order: results repeat
+// bit for bit.
 #pragma once
 #include "dpcpp/lanes_cpu.hpp"
 
 namespace wl {
 
-// Rows that all strips of columns visit while they are in the first-level cache, and rows that a
-// lane adds up before it adds the sum to the earlier ones: for 50,000 squares in float32, added up
-// one by one, the last digit but one was wrong.
+// Rows that all strips of columns visit while they are in the first-level cache; and rows that a
+// lane adds up before it adds their sum to the earlier sums: when 50,000 squares in float32 were
+// added up one by one, the last digit but one was wrong.
 constexpr i64 TILE_ROWS = 64, SUMMED_ROWS = 512;
 
 template <class F>
 constexpr bool has_sum = !same<typename F::sum, none>::value;
 
-// One column of rows that are neighbours: lane l has rows l, l + LANES, ...
+// One column of contiguous rows: lane l has rows l, l + LANES, ...
 template <class Strides, class F>
 WL_DEVICE typename F::sum map_column(const F& functor, rows_of rows, i64 lane) {
   const auto state = functor.column(0);
@@ -33,8 +33,8 @@ WL_DEVICE typename F::sum map_column(const F& functor, rows_of rows, i64 lane) {
   return sum;
 }
 
-// k <= LANES columns without gaps, read as one of rows * k elements: lane l is always in column l %
-// k, and lanes beyond the last whole row are idle.
+// k <= LANES contiguous columns, read as one column of rows * k elements: lane l is always in
+// column l % k, and lanes beyond the last whole row are idle.
 template <class Strides, class F>
 WL_DEVICE typename F::sum map_flat(const F& functor, rows_of rows, i64 k, i64 lane) {
   const i64 step = LANES / k * k;

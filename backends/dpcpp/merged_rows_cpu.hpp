@@ -6,8 +6,8 @@
 
 namespace wl {
 
-// The number of columns of each row; made[g] is the number of columns of work-group g, or -1 if one
-// of its rows does not rise.
+// The number of columns of each row; made[g] is the number of columns of work-group g, or -1 if the
+// columns of one of its rows do not increase.
 template <class T, class I>
 WL_DEVICE void count_sum(const item& it, i64 m, const I* indptr, const I* indices,
                          const I* other_indptr, const I* other_indices, I* lengths, i64* made) {

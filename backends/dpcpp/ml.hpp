@@ -1,5 +1,5 @@
-// Sparse times dense, sampled dense times dense, and both in one: a row of the pattern at a time,
-// which a wave has (on CPU devices a work-item). Sums of 16-bit numbers are held in float.
+// Sparse times dense, sampled dense times dense, and both fused: a wave (on CPU devices a
+// work-item) processes one row of the pattern at a time. Sums of 16-bit numbers are held in float.
 #pragma once
 #include "unified/edge_inputs.hpp"
 #include "unified/long_sums.hpp"
@@ -8,13 +8,13 @@
 
 namespace wl {
 
-// Columns that a lane holds at a time: wider products take the row's entries again for each strip.
-// On CPU devices they are four of the widest vectors.
+// Columns that a lane holds at a time: wider products read the row's entries again for each strip.
+// On CPU devices they are four vectors of the largest width.
 template <class T>
 constexpr int STRIP = WL_WARP == 1 ? 256 / int(sizeof(held_t<T>)) : 4;
 
-// The columns of a strip: as many as lanes hold, or fewer on GPUs, where some lanes then have none.
-// On CPU devices their number is known to the compiler, which makes vectors of them.
+// The columns of a strip: as many as the lanes hold, or fewer on GPUs, where some lanes are then
+// idle. On CPU devices their number is known at compile time, so that the compiler vectorizes.
 template <int N>
 struct exactly {
   static constexpr int held = N;
@@ -35,7 +35,7 @@ struct batched {
   WL_DEVICE T* row(i64 b, i64 i) const { return data + b * step + i * ld; }
 };
 
-// Calls body(b, row) for the rows of all batches that this wave has.
+// Calls body(b, row) for the rows of all batches that this wave processes.
 template <class Body>
 WL_DEVICE void for_rows(const item& it, i64 m, i64 batch, const Body& body) {
   const i64 units = m * batch;
@@ -127,7 +127,7 @@ private:
   }
 };
 
-// held_l += factor row_l for the columns that this lane has of a strip.
+// held_l += factor row_l for the columns that this lane holds of a strip.
 template <class T, class N>
 WL_DEVICE void add_row(const item& it, N columns, held_t<T> factor, const T* row, held_t<T>* held) {
 #pragma unroll
@@ -207,8 +207,8 @@ WL_DEVICE S weight_of(i64 edge, S s) {
   return (s < S(0) ? small : S(1)) / (S(1) + small);
 }
 
-// The base of exponentials in softmax. If all scores so far are minus infinity it is 0, since the
-// difference of a score to that would be NaN.
+// The base of the exponentials in softmax. If all scores so far are minus infinity it is 0, since
+// the difference of a score and minus infinity would be NaN.
 template <class S>
 WL_DEVICE S base_of(S largest) {
   return largest == -S(__builtin_huge_valf()) ? S(0) : largest;
@@ -237,12 +237,13 @@ struct numbers_of_rows {
   i64 step;
 };
 
-// Scores above the base of exponentials by less than this leave it as it is: see omp/fusedmm.hpp.
+// A score that exceeds the base of the exponentials by less than this does not change the base: see
+// omp/fusedmm.hpp.
 constexpr float RISE_OF_BASE = 1;
 
-// Softmax goes over the row once: earlier sums are scaled down when a larger entry comes. A row is
-// 0 if all of its scores are minus infinity. The logarithm of its total is left if it is asked for:
-// plus infinity for such a row, so that exp(score - total) is 0 for all scores.
+// Softmax reads the row once: earlier sums are scaled down when a larger score occurs. A row is 0
+// if all of its scores are minus infinity. The logarithm of its total is stored if it is requested;
+// for such a row it is plus infinity, so that exp(score - total) is 0 for all scores.
 template <class T, class Entries, class Function>
 WL_DEVICE void fuse_rows(const item& it, i64 m, i64 k, i64 p, i64 batch, const Entries& entries,
                          const T* values, i64 values_step, const batched<const T>& of_C,
@@ -308,7 +309,7 @@ WL_DEVICE void mask_fusedmm_rows(const item& it, i64 m, i64 k, i64 p, i64 batch,
                {log_totals, log_totals_step}, alpha, edge, scores_alone{});
 }
 
-// The same with a function of the user's own between the scores and the edge function.
+// The same with a function of the user between the scores and the edge function.
 template <class PROGRAM, class T, class I>
 WL_DEVICE void fusedmm_traced_rows(
     const item& it, i64 m, i64 k, i64 p, i64 batch, const I* indptr, const I* indices,

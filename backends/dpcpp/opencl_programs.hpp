@@ -1,7 +1,7 @@
-// Machine code of programs, taken from an OpenCL driver and given back to it by a later process.
+// Machine code of programs: it is taken from an OpenCL driver, and a later process loads it again.
 //
-// The SYCL runtime has loaded the OpenCL library: its functions are looked up there, and nothing is
-// linked.
+// The SYCL runtime has loaded the OpenCL library: its functions are looked up there, and no library
+// is linked.
 #pragma once
 
 #include <CL/cl.h>
@@ -94,7 +94,7 @@ public:
     return all;
   }
 
-  // The kernel that the text names so. SYCL has put a prefix before it, and could have removed
+  // The kernel with a name in the source text. SYCL adds a prefix to the name, and may remove
   // arguments that the kernel does not use: such a kernel is refused.
   [[nodiscard]] sycl::kernel kernel(const std::string& name, std::size_t arguments) const {
     const auto create = opencl::function<decltype(clCreateKernel)>("clCreateKernel");

@@ -1,4 +1,4 @@
-// Products of sparse matrices on CPU devices. The bodies are in backends/cpu.
+// Products of sparse matrices on CPU devices. The functions are in backends/cpu.
 #pragma once
 #include "dpcpp/arithmetic.hpp"
 #include "cpu/column_sums.hpp"
@@ -6,7 +6,7 @@
 
 namespace wl {
 
-// The sums of a work-group, in memory next to the others'; see column_sums.
+// The sums of a work-group, in memory next to the sums of other work-groups; see column_sums.
 template <class T, class I>
 WL_DEVICE column_sums<T, I> sums_of(const item& it, i64 n, i64 longest, i64 all_begin, T* sums,
                                     i64* bits, I* found) {
@@ -16,7 +16,7 @@ WL_DEVICE column_sums<T, I> sums_of(const item& it, i64 n, i64 longest, i64 all_
           found + it.block() * of::room(longest)};
 }
 
-// How many terms each row has, and one more: rows without terms are work too. longest[g] is the
+// The number of terms of each row, plus one: rows without terms are work too. longest[g] is the
 // largest number of terms in the rows of work-group g.
 template <class T, class I>
 WL_DEVICE void count_product_terms(const item& it, i64 m, const I* indptr, const I* indices,
@@ -28,8 +28,8 @@ WL_DEVICE void count_product_terms(const item& it, i64 m, const I* indptr, const
     ++work[row];
 }
 
-// Adds up all rows. made[g] is the number of entries of work-group g, which are stored from
-// before[row] on where `columns` is not null.
+// Adds up all rows. made[g] is the number of entries of work-group g; if `columns` is not null,
+// they are stored from before[row] on.
 template <class T, class I>
 WL_DEVICE void make_product(const item& it, i64 m, i64 n, const I* indptr, const I* indices,
                             const T* data, const I* other_indptr, const I* other_indices,
@@ -46,7 +46,7 @@ WL_DEVICE void make_product(const item& it, i64 m, i64 n, const I* indptr, const
                                columns ? columns + first : nullptr, values + first);
 }
 
-// Moves rows that were stored to where they belong.
+// Moves stored rows to their final positions.
 template <class T, class I>
 WL_DEVICE void move_product(const item& it, i64 m, const i64* before, const I* target,
                             const I* columns, const T* values, I* new_indices, T* new_data) {
@@ -58,7 +58,7 @@ WL_DEVICE void move_product(const item& it, i64 m, const i64* before, const I* t
     new_data[to + e] = values[from + e];
 }
 
-// Adds up all rows again and writes them to where they belong. The sums come from make_product,
+// Adds up all rows again and writes them to their final positions. The sums come from make_product,
 // which leaves no row in them.
 template <class T, class I>
 WL_DEVICE void fill_product(const item& it, i64 m, i64 n, const I* indptr, const I* indices,

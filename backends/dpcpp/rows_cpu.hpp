@@ -1,5 +1,5 @@
 // Products of sparse and dense matrices with blocks of vectors on CPU devices: a work-group is one
-// work-item, and has rows (or parts of a partition) of its own. The bodies are in backends/cpu.
+// work-item, and has its own rows (or parts of a partition). The functions are in backends/cpu.
 #pragma once
 #include "dpcpp/arithmetic.hpp"
 #include "cpu/blocks.hpp"
@@ -12,7 +12,7 @@ static_assert(WL_BLOCK == 1, "this is for work-groups of one");
 
 namespace wl {
 
-// The share of `count` things that a work-group has.
+// The share of `count` items that a work-group processes.
 struct share {
   i64 begin, end;
   WL_DEVICE share(const item& it, i64 count)

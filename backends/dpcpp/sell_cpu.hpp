@@ -1,14 +1,14 @@
-// CSR matrices of very unequal rows on CPU devices: rows of like length lie next to each other, and
-// each lane of a vector register has one.
+// CSR matrices with rows of very different lengths on CPU devices: rows of similar length are
+// adjacent, and each lane of a vector register processes one.
 #pragma once
 #include "dpcpp/lanes_cpu.hpp"
 #include "dpcpp/arithmetic.hpp"
 
 namespace wl {
 
-// Sorted row i is row rows[i] of the matrix, with lengths[i] entries; entry e of it lies at
+// Sorted row i is row rows[i] of the matrix, with lengths[i] entries; entry e of it is at
 // slice_ptr[i / LANES] + LANES e + i % LANES. Padding is never read: zero times an infinite x would
-// spoil the row. Part p has slices from cut[p].
+// be NaN. Part p has slices from cut[p].
 template <class T, class I, class S>
 WL_DEVICE void csr_slices(const item& it, i64 parts, const i64* cut, i64 m, const i64* slice_ptr,
                           const I* rows, const I* lengths, const I* indices, const S* values,

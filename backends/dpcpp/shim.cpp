@@ -1,8 +1,8 @@
-// Features that dpctl lacks, behind plain C functions: compile source text at run time, launch the
+// Features that dpctl lacks, as plain C functions: compile source text at run time, launch the
 // kernels of the result, and launch a recorded list repeatedly without Python.
 //
-// Built on the user's machine by shim.py, with any C++17 compiler and the SYCL headers. Of Python
-// it knows a few functions of the stable interface, so one build serves all versions of it.
+// shim.py builds it on the user's machine, with any C++17 compiler and the SYCL headers. It uses a
+// few functions of Python's stable ABI, so one build serves all versions of Python.
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
@@ -70,11 +70,12 @@ private:
   std::string message_;
 };
 
-// A queue besides dpctl's, which has no handler of late errors: without one they end the process.
+// A queue in addition to dpctl's queue. dpctl's has no handler of asynchronous errors: without a
+// handler they end the process.
 struct place {
   sycl::queue queue;
   std::shared_ptr<late_errors> late;
-  // Held while a thread submits. Where threads submitted to the CPU driver at the same time, solves
+  // Held while a thread submits. When threads submitted to the CPU driver at the same time, solves
   // of one solver did not converge, and some ended the process.
   std::mutex submitting;
 
@@ -136,15 +137,17 @@ struct launch {
   std::vector<std::uint64_t> slots;
 };
 
-// Launches in their order and, once they come in numbers, a graph of several repetitions of them.
+// Launches in their order. If there are many repetitions, they become a graph of several
+// repetitions.
 struct recorded {
   std::vector<launch> launches;
   std::unique_ptr<exp::command_graph<exp::graph_state::executable>> graph;
   bool tried = false;
 };
 
-// Repetitions in a graph: in the best of five runs on a loaded CPU device one of 8 brought a launch
-// from 5.3 to 3.1 microseconds; one of a single repetition brings nothing.
+// Repetitions in a graph: in the best of five runs on a loaded CPU device a graph of 8 repetitions
+// reduced the time of a launch from 5.3 to 3.1 microseconds; a graph of one repetition has no
+// effect.
 constexpr int REPETITIONS = 8;
 
 template <class V>
@@ -180,9 +183,10 @@ void command(sycl::handler& handler, const launch& l) {
   command(handler, *l.what, l.blocks, l.block, l.slots.data());
 }
 
-// Graphs are an extension that not every device has; without one the launches do. Devices of OpenCL
-// have none here: Intel's runtime 2026.2 for CPUs keeps memory for each run of a graph until the
-// process ends, a gigabyte for 100,000 iterations of CG, and launches are no faster in it.
+// Graphs are an extension that not every device has; without them the launches are submitted one by
+// one. Devices of OpenCL have none here: Intel's runtime 2026.2 for CPUs keeps memory for each run
+// of a graph until the process ends, a gigabyte for 100,000 iterations of CG, and launches in a
+// graph are no faster.
 void try_graph(sycl::queue& queue, recorded& record) {
   record.tried = true;
   if (queue.get_backend() == sycl::backend::opencl ||
@@ -224,7 +228,7 @@ void* wl_place(const void* queue) {
 
 void* wl_queue(void* at) { return &place_at(at).queue; }
 
-// Whether an address is of memory that the device reaches.
+// Whether the device can access the memory at an address.
 int wl_reaches(void* at, const void* address) {
   return sycl::get_pointer_type(address, place_at(at).queue.get_context()) !=
          sycl::usm::alloc::unknown;
@@ -348,7 +352,8 @@ int wl_copy(void* at, void* to, const void* from, std::size_t bytes) {
   });
 }
 
-// Copies pieces one after the other to `to`, each to the next multiple of 16 bytes, and waits once.
+// Copies pieces one after the other to `to`, each to the next multiple of 16 bytes, and waits once
+// for all.
 int wl_gather(void* at, char* to, const void* const* pieces, const std::size_t* bytes, int count) {
   return guarded([&] {
     std::unique_lock<std::mutex> lock(place_at(at).submitting);
@@ -370,7 +375,7 @@ struct found_patterns {
   std::vector<std::int32_t> run_end, run_pattern, pattern_ptr, offsets;
 };
 
-// Sets `found`, to null if they would not pay.
+// Sets `found`; null if patterns would not reduce the time.
 int wl_patterns_new(std::int64_t rows, const void* indptr, const void* indices, int bytes,
                     found_patterns** found) {
   *found = nullptr;
@@ -393,15 +398,16 @@ void wl_patterns_sizes(const found_patterns* p, std::int64_t* sizes) {
   sizes[2] = static_cast<std::int64_t>(p->offsets.size());
 }
 
-// Copies the arrays, one after the other, and forgets them.
+// Copies the arrays, one after the other, and frees them.
 void wl_patterns_take(found_patterns* p, std::int32_t* to) {
   for (const auto* array : {&p->run_end, &p->run_pattern, &p->pattern_ptr, &p->offsets})
     to = std::copy(array->begin(), array->end(), to);
   delete p;
 }
 
-// The functions that DLPack asks of a producer; see dlpack.py for the structures. This is not
-// Python because it runs while an error is set: consumers drop the capsule when they refuse it.
+// The functions that DLPack requires of a producer; see dlpack.py for the structures. This is not
+// Python code because it runs while an error is set: consumers drop the capsule when they refuse
+// it.
 struct dlpack_tensor {
   void* data;
   std::int32_t device_type, device_id, ndim;

@@ -1,4 +1,4 @@
-// Rows put in order by column on CPU devices. The bodies are in backends/cpu.
+// Rows sorted by column on CPU devices. The functions are in backends/cpu.
 #pragma once
 #include "dpcpp/arithmetic.hpp"
 #include "cpu/sorted_rows.hpp"

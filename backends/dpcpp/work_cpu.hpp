@@ -17,7 +17,7 @@ struct rows_of_work {
         end(bound(it.block() + 1, it.blocks(), m, before)) {}
 
 private:
-  // The first row of a part; rows without work at the end are the last one's.
+  // The first row of a part; rows without work at the end belong to the last part.
   template <class Before>
   WL_DEVICE static i64 bound(i64 part, i64 parts, i64 m, const Before& before) {
     return part == parts ? m : first_row(m, part_begin(before(m), part, parts), before);

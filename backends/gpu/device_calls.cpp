@@ -1,6 +1,7 @@
-// The handler of XLA's foreign function interface for GPUs: it repeats launches of kernels on other
+// The handler of XLA's foreign function interface for GPUs: it repeats kernel launches on other
 // arrays, on XLA's stream. The first call with a layout of arrays goes to Python, which computes
-// the result and returns its launches, if launches are all that there was; else every call does.
+// the result and returns the launches, if the computation consisted only of launches. Otherwise
+// every call goes to Python.
 #include <pybind11/pybind11.h>
 
 #include <algorithm>
@@ -38,8 +39,8 @@ struct Launch {
   std::vector<Place> places;
 };
 
-// The data that launches depend on besides the addresses: the device, the remainders of the
-// addresses, and which arrays are the same.
+// The values besides the addresses that determine the launches: the device, the remainders of the
+// addresses, and which arrays are equal.
 using Layout = std::vector<std::uint32_t>;
 
 struct Known {

@@ -1,5 +1,5 @@
 // Attention with scores that are sums of two numbers, leaky(own + other), row by row for all heads.
-// See wollemi.core.operations.attention. Threads have whole rows.
+// See wollemi.core.operations.attention. Each thread processes whole rows.
 #pragma once
 
 #include <cmath>
@@ -9,10 +9,10 @@
 
 namespace wl {
 
-// Entries of a row with weights that are computed before their rows are added up.
+// The number of entries of a row for which weights are computed before their rows are added up.
 constexpr i64 kAttended = 128;
 
-// The weights of some entries, all heads of an entry side by side.
+// The weights of some entries; the weights of all heads of an entry are adjacent.
 template <class T>
 struct head_weights {
   T *weight, *is_positive, *base;
@@ -115,8 +115,8 @@ void by_columns(i64 first, i64 last, const Body& body) {
     by_columns<P / 2>(first, last, body);
 }
 
-// The sums of the P columns of a head over some entries, in registers: of all of them, and with
-// other factors.
+// The sums of the P columns of a head over some entries, in registers: the sum of all entries, and
+// a second sum with other factors.
 template <int P, class T>
 struct head_sums {
   static constexpr int L = P < kLanesOf<T> ? P : kLanesOf<T>, N = P / L;
@@ -219,7 +219,7 @@ void attend_row(const I* indices, i64 count, const T* own, mat<const T> other, m
   }
 }
 
-// The gradients that belong to a column j of the pattern, with entries in the rows `indices`.
+// The gradients of column j of the pattern, which has entries in the rows `indices`.
 template <class T, class I>
 void attending_column(const I* indices, i64 count, const T* own, mat<const T> target,
                       mat<const T> G, mat<const T> log_totals, mat<const T> means, const T* D,

@@ -1,4 +1,5 @@
-// The arithmetic of g++ that the bodies of backends/cpu ask of a backend: how it adds up products.
+// The functions that backends/cpu requires of a backend, for g++: they determine how products are
+// added up.
 #pragma once
 
 #include <cstddef>
@@ -23,8 +24,8 @@
 #define WL_INDEPENDENT _Pragma("GCC ivdep")
 #endif
 
-// Keeps a pointer in a register of its own. Pointers that are computed side by side g++ computes in
-// a vector register, and takes them out of it one by one: 5 ns for a run of rows of 24.
+// Keeps a pointer in a register of its own. g++ computes several pointers together in a vector
+// register and extracts them one by one, which costs 5 ns for a run of rows of 24 entries.
 #define WL_IN_REGISTER(pointer) asm("" : "+r"(pointer))
 
 #define WL_NOINLINE [[gnu::noinline]]
@@ -49,11 +50,11 @@ constexpr int ROW_SUMS = 4;
 // Whether a loop that adds up becomes one over vector registers.
 constexpr bool SUMS_LANES = true;
 
-// Padded rows that advance together: their sums are in the first-level cache, and each entry of
-// theirs is a page of neighbours.
+// The number of padded rows that advance together: their sums are in the first-level cache, and the
+// entries of one index are contiguous.
 constexpr int PADDED_ROWS = 512;
 
-// A value that is stored in S, in the type T that is computed in: every value of S is one of T.
+// Converts a value that is stored in S to the type T of the computation. The conversion is exact.
 template <class T, class S>
 inline T raised(S v) {
   if constexpr (std::is_same_v<S, T>)
@@ -69,15 +70,15 @@ inline void multiply_add(T& sum, T a, T b) {
   sum += a * b;
 }
 
-// Asks for the cache lines of eight elements; past the end of an array this is harmless.
+// Prefetches the cache lines of eight elements; past the end of an array this is harmless.
 template <class T>
 WL_DEVICE void prefetch_eight(const T* address) {
   for (std::size_t byte = 0; byte < 8 * sizeof(T); byte += 64)
     __builtin_prefetch(reinterpret_cast<const char*>(address) + byte, 0, 3);
 }
 
-// Whether two arrays of integers have the same numbers. A loop with an exit costs sums of random
-// matrices 1.05 times the time.
+// Whether two arrays of integers are equal. With an early exit from the loop, sums of random
+// matrices take 1.05 times as long.
 template <class I>
 inline bool all_equal(const I* a, const I* b, i64 count) {
   return std::memcmp(a, b, static_cast<std::size_t>(count) * sizeof(I)) == 0;
@@ -86,7 +87,7 @@ inline bool all_equal(const I* a, const I* b, i64 count) {
 template <class T>
 WL_DEVICE void update(T& y, T sum, T alpha, T beta);
 
-// Where the sums of rows go in one column: y = alpha sum + beta y.
+// The destination of the sums of rows in one column: y = alpha sum + beta y.
 template <class T>
 struct updated_column {
   mat<T> y;
@@ -94,7 +95,7 @@ struct updated_column {
   void put(i64 row, T sum) const { update(y(row, 0), sum, alpha, beta); }
 };
 
-// The same of a column without gaps.
+// The same for a contiguous column.
 template <class T>
 struct updated_array {
   T* y;
@@ -110,8 +111,8 @@ struct overwritten_array {
   void put(i64 row, T sum) const { update(y[row], sum, alpha, T(0)); }
 };
 
-// Calls body(column) with the column that y is, which body takes by value: else g++ believes that a
-// store to y may change alpha, and reads it again for each row.
+// Calls body(column) with the type of column that fits y. body takes it by value: otherwise g++
+// assumes that a store to y may change alpha, and reads alpha again for each row.
 template <class T, class Body>
 inline void with_column(T* y, T alpha, T beta, const Body& body) {
   if (beta == T(0))

@@ -1,7 +1,9 @@
-// Many systems by the programs of one: each thread replays the tapes of its own member.
+// Solves many systems with the tapes of single systems: each thread replays the tapes of its own
+// member.
 //
-// A system is solved with operations of its own, or in a lane of vector registers beside others. No
-// bit of its solution depends on the other systems, on the thread, or on the time.
+// A system is solved with its own operations, or in a lane of vector registers together with other
+// systems. Every bit of its solution is independent of the other systems, of the thread, and of
+// timing.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +18,7 @@
 
 namespace wl {
 
-// The tapes of one system and the arrays that they work on; see core/batch/systems.py.
+// The tapes of one system and the arrays on which they operate; see core/batch/systems.py.
 struct BatchMember {
   const Tape *refresh, *measure, *restart, *iterate, *finish, *judge; // refresh may be missing
   std::byte* values;
@@ -50,25 +52,25 @@ struct BatchSystems {
 
 namespace detail {
 
-// The codes of wollemi.core.status.Stop that are decided here. A verdict that takes a closer look,
-// as failures do, is left to the caller.
+// The codes of wollemi.core.status.Stop that are decided here. Other verdicts, such as failures,
+// need further tests and are left to the caller.
 constexpr u8 kGoesOn = 0, kConverged = 1, kMaxIterations = 6, kUndecided = 255;
 
-// A system between two of its cycles.
+// The state of a system between two of its cycles.
 template <class R>
 struct SystemState {
   i64 k = -1;
   R threshold{}, before{}, best{};
-  bool is_zero = false; // whether the right-hand side is 0, and the start too
+  bool is_zero = false; // whether the right-hand side and the initial guess are 0
 };
 
-// The parts of a solve of one system by the tapes of a member.
+// The steps of a solve of one system with the tapes of a member.
 template <class R>
 class SystemSteps {
 public:
   SystemSteps(const BatchMember& member, const BatchSystems& systems) : m(member), s(systems) {}
 
-  // Takes system k, from its start; false if it takes a closer look.
+  // Starts system k from its initial guess; false if the caller has to decide about it.
   bool enter(SystemState<R>& t, i64 k) const {
     t = {};
     t.k = k;
@@ -97,7 +99,8 @@ public:
     std::memcpy(m.b, s.b + k * s.vector_bytes, s.vector_bytes);
   }
 
-  // Begins a cycle from the iterate; returns for how many iterations at most, 0 if it has ended.
+  // Begins a cycle from the iterate; returns the largest number of its iterations, 0 if the system
+  // has ended.
   i64 open(SystemState<R>& t) const {
     *static_cast<R*>(m.threshold) = t.threshold;
     *m.stop = 0;

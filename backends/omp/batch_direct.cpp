@@ -1,4 +1,5 @@
-// Direct solves of the systems of a batch: each thread factorizes and solves one after the other.
+// Direct solves of the systems of a batch: each thread factorizes and solves its systems one after
+// the other.
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -161,8 +162,8 @@ private:
     explicit Vectors(std::size_t n) : x(n), better(n), r(n), found(n), solved(n) {}
   };
 
-  // A smaller square is taken for this one: so a norm that is 0 says that all elements are 0. Norms
-  // so small are below all limits of a verdict.
+  // The least square that is added to a norm; smaller squares are replaced by it. So a norm is 0
+  // only if all elements are 0. Norms of this size are below all limits of a verdict.
   static constexpr double kLeastSquare = 1e-300;
 
   static R norm(const T* v, i64 n) {
@@ -216,7 +217,7 @@ private:
       v.better[order[i]] = v.x[order[i]] + v.solved[i];
   }
 
-  // Whether system k is solved. One that is not takes a closer look.
+  // Whether system k is solved. If it is not, the caller decides about it.
   bool solve(i64 k, Vectors& v) const {
     const i64 n = shape.n;
     if (states[matrix[k]] != FACTORIZED)
@@ -230,12 +231,14 @@ private:
     if (started)
       before = residual(k, v.x.data(), v.r.data());
     else
-      std::copy_n(b + k * n, n, v.r.data()); // the residual of zero, unless the matrix has NaN
-    if (!(before <= first / std::numeric_limits<R>::epsilon())) { // no digit of b is left
+      // the residual of x = 0, unless the matrix contains NaN
+      std::copy_n(b + k * n, n, v.r.data());
+    // the initial guess is so large that rounding loses all digits of b
+    if (!(before <= first / std::numeric_limits<R>::epsilon())) {
       std::fill(v.x.begin(), v.x.end(), T(0));
       before = residual(k, v.x.data(), v.r.data());
     }
-    // A smaller residual is a rounding error of b.
+    // A smaller residual is within the rounding error of b.
     const R enough = std::numeric_limits<R>::epsilon() * first;
     i64 applied = 0;
     while (applied <= refine) {

@@ -1,10 +1,11 @@
-// Systems of a batch in the lanes of vector registers: one thread iterates on several at once.
+// Systems of a batch in the lanes of vector registers: one thread iterates on several systems at
+// once.
 //
-// Iterations run on interleaved arrays, which the steps see as columns. All else is done by the
-// member for one system at a time: its arrays are copied to a lane when a cycle begins, and back
-// when it ends. A system that has ended gives its lane to the next one of the batch. Lanes without
-// a system compute with numbers of no meaning, so that all lanes always take the same steps: the
-// sums of a lane have one order.
+// Iterations run on interleaved arrays, which the steps process as columns. The member does
+// everything else for one system at a time: the arrays of a system are copied to a lane when a
+// cycle begins, and back when it ends. When a system has ended, the next system of the batch gets
+// its lane. Lanes without a system compute with meaningless numbers, so that all lanes always
+// execute the same steps and the sums of a lane have a fixed order.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +20,14 @@ struct LaneArray {
   std::byte *one, *lanes;
   i64 rows;    // elements of one system
   i64 item;    // bytes of an element
-  bool leaves; // whether it is read after the iterations of a cycle
+  bool leaves; // whether the array is read after the iterations of a cycle
 };
 
 // The interleaved arrays of a member.
 struct BatchLanes {
   const Tape* iterate;
   i64 width;
-  LaneArray values; // without `one`: a row of the batch
+  LaneArray values; // `one` is null: each system has a row of the values of the batch
   std::vector<LaneArray> arrays;
   u8* stop;
   i32* running;
@@ -34,7 +35,8 @@ struct BatchLanes {
 
 namespace detail {
 
-// An element as bytes: its array is aligned to the parts of a number, and `kept` to nothing.
+// An element as bytes: its array is aligned to the parts of a number, and the array `kept` is not
+// aligned.
 template <std::size_t ITEM>
 void copy_strided(const std::byte* from, i64 from_stride, std::byte* to, i64 to_stride, i64 rows) {
   constexpr i64 item = ITEM;
@@ -92,13 +94,13 @@ public:
 private:
   struct Lane {
     SystemState<R> system;
-    i64 turns = 0;        // that are left in its cycle
+    i64 turns = 0;        // iterations that are left in its cycle
     bool runs = false;    // whether it has a system that iterates
     bool stopped = false; // whether the system has ended in this iteration; `kept` has its arrays
     std::vector<std::byte> kept;
   };
 
-  // Keeps the arrays of lanes that were just stopped, before later steps overwrite them.
+  // Copies the arrays of lanes that have just stopped, before later steps overwrite them.
   void take_out_stopped() {
     for (i64 c = 0; c < l.width; ++c) {
       if (l.stop[c] == 0)
@@ -145,7 +147,7 @@ private:
     *m.running = *m.stop == 0;
   }
 
-  // Brings the system of a lane to its next iteration; false at its end.
+  // Advances the system of a lane to its next iteration; false if it has ended.
   bool goes_on(i64 c, u8 code) {
     Lane& lane = states_[c];
     while (code == kGoesOn) {
@@ -160,7 +162,7 @@ private:
     return false;
   }
 
-  // Takes the next system of the batch that iterates, if there is one.
+  // Starts the next system of the batch that iterates, if there is one.
   void fill(i64 c) {
     Lane& lane = states_[c];
     lane.runs = false;
@@ -191,8 +193,8 @@ private:
 
 } // namespace detail
 
-// Solves all systems. A thread takes the next system as soon as it has solved one. `lanes` has an
-// item for each member, or none.
+// Solves all systems. A thread starts the next system as soon as it has solved one. `lanes` has an
+// item for each member, or is empty.
 template <class R>
 void solve_systems(const std::vector<BatchMember>& members, const std::vector<BatchLanes>& lanes,
                    const BatchSystems& systems) {

@@ -13,7 +13,8 @@ namespace wl {
 
 namespace detail {
 
-// NumPy's float16, and the numbers that bfloat16 is handed over as: NumPy has no type for it.
+// The type numbers of NumPy's float16, and of the integers by which bfloat16 is passed: NumPy has
+// no type for it.
 constexpr int FLOAT16 = 23, UINT16 = 4;
 
 template <class S>
@@ -136,7 +137,7 @@ private:
 // How Python holds the plan of a pattern.
 constexpr const char* kPlanCapsule = "wollemi.PatternPlan";
 
-// The plan at `at`, kept for as long as the work that is submitted.
+// The plan at `at`; it lives until the submitted work ends.
 inline std::shared_ptr<const PatternPlan> plan_at(const Call& call, int at, i64 rows, i64 entries) {
   const auto plan = held_in<const PatternPlan>(kPlanCapsule, call.argument(at));
   if (!plan->is_of(rows, entries))

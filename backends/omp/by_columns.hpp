@@ -1,10 +1,10 @@
 // Products with the transpose of a CSR matrix by its columns: y = alpha A^T x + beta y without the
 // rows of the transpose.
 //
-// Parts of the rows add to y side by side. The columns that a part touches are in a window. Columns
-// beyond the windows of the earlier parts are added to y itself, the others to sums of the part,
-// which are added to y in the order of the parts. Parts follow from the pattern alone, so that a
-// result has the same bits with any number of threads.
+// Several threads process parts of the rows in parallel. Each part has a window of columns that it
+// touches. A part adds columns beyond the windows of the earlier parts directly to y. It adds other
+// columns to sums of its own, which are added to y in the order of the parts. The parts depend only
+// on the pattern, so that a result has the same bits with any number of threads.
 #pragma once
 
 #include <limits>
@@ -20,15 +20,18 @@
 
 namespace wl {
 
-// The most parts. A power of two: fewer are made of neighbours.
+// The largest number of parts, a power of two: smaller numbers of parts are formed by joining
+// adjacent ones.
 constexpr int kMostColumnParts = 16;
 
-// Sums of parts for each entry of the matrix up to which there are more parts. They are cleared and
-// added up: of eight random entries a row 1, 2, 4, 8 and 16 parts (0, 0.1, 0.4, 0.9 and 1.9) took
-// 1.6, 1.7, 1.9, 2.1 and 2.6 ms at least, two threads of a busy Xeon (2026-11).
+// The number of parts is increased as long as the parts have at most this number of sums per entry
+// of the matrix. Sums have to be cleared and added up: with eight random entries a row, 1, 2, 4, 8
+// and 16 parts (0, 0.1, 0.4, 0.9 and 1.9 sums per entry) took 1.6, 1.7, 1.9, 2.1 and 2.6 ms at
+// least, on two threads of a busy Xeon (2026-11).
 constexpr double kSumsPerEntry = 0.45;
 
-// Bytes of sums up to which columns of a block advance together, and up to which memory is kept.
+// Bytes of sums up to which columns of a block are processed together, and up to which memory is
+// kept between calls.
 constexpr i64 kSumsTogether = i64(1) << 25;
 
 // Entries [from.entry, to.entry) in rows from from.row on.
@@ -51,7 +54,7 @@ struct Touched {
   i64 begin = std::numeric_limits<i64>::max(), end = 0;
 };
 
-// The parts that `together` adjacent segments make.
+// The parts that result if `together` adjacent segments are joined.
 inline ColumnParts joined_parts(const std::vector<row_cut>& cuts,
                                 const std::vector<Touched>& touched, std::size_t together) {
   ColumnParts made;
@@ -73,8 +76,8 @@ inline ColumnParts joined_parts(const std::vector<row_cut>& cuts,
   return made;
 }
 
-// The first entries of a part, by row, with columns that are all added to y; columns rise in each
-// row.
+// The first entries of a part, by row, with columns that are all added directly to y; columns
+// increase in each row.
 template <class I>
 row_cut all_added_from(const I* indptr, const I* indices, const ColumnPart& part) {
   row_cut from = part.to;
@@ -90,18 +93,18 @@ row_cut all_added_from(const I* indptr, const I* indices, const ColumnPart& part
 
 } // namespace detail
 
-// As many parts as pay. Reads the columns of all entries.
+// As many parts as reduce the time. Reads the columns of all entries.
 template <class I>
 ColumnParts column_parts(i64 m, const I* indptr, const I* indices, int threads) {
   const i64 nnz = indptr[m];
   const int pieces = nnz < kSerialElements ? 1 : kMostColumnParts;
   const std::vector<row_cut> cuts = balanced_cuts(indptr, static_cast<I>(m), pieces);
   std::vector<detail::Touched> touched(pieces);
-  std::vector<i64> falls_in(pieces); // how often columns fall within a row
+  std::vector<i64> falls_in(pieces); // how often columns decrease within a row
   for_each_near(pieces, pieces == 1 ? 1 : threads, [&](i64 piece) {
     I first = std::numeric_limits<I>::max(), last = -1;
     const i64 from = cuts[piece].entry, to = cuts[piece + 1].entry;
-    i64 falls = 0; // within rows; between one and the next too, until these are taken off
+    i64 falls = 0; // counts decreases between rows too; these are subtracted below
     in_pieces(from, to, kPieceOfWork, [&](i64 begin, i64 end) {
       for (i64 e = begin; e < end; ++e) {
         first = std::min(first, indices[e]);
@@ -155,8 +158,8 @@ inline T product_of(T a, T b) {
   return made;
 }
 
-// Adds alpha x_i a_ij to column j of the target, in the order of the entries. A function of its
-// own, so that its pointers have registers.
+// Adds alpha x_i a_ij to column j of the target, in the order of the entries. It is a separate
+// function so that its pointers are in registers.
 template <class S, class T, class I, class Target>
 WL_NOINLINE void add_entries(const CsrArrays<S, I>& A, const SpmvOperands<T>& o, row_cut from,
                              row_cut to, Target target) {
@@ -234,7 +237,7 @@ template <class S, class T, class I>
 void add_columns(const CsrArrays<S, I>& A, const ColumnParts& of, const SpmvOperands<T>& o, T* sums,
                  int threads) {
   const i64 parts = static_cast<i64>(of.parts.size());
-  if (parts == 1) { // y may be far longer than the part has entries
+  if (parts == 1) { // y may be much longer than the number of entries of the part
     const int shares = A.n * o.k < kSerialElements ? 1 : threads;
     for_parts(shares, [&](int share) {
       const Share rows(A.n, share, shares);
@@ -280,11 +283,13 @@ void multiply_by_columns(const CsrArrays<S, I>& A, const ColumnParts& of, const 
   }
 }
 
-// Entries from which a column is long, and sums of it in single precision are too coarse.
+// The number of entries from which a column is long: a sum of it in single precision has too large
+// an error.
 constexpr u32 kLongColumn = 1024;
 
 // Whether a column may be long. Columns are counted in groups that fit into the second-level cache:
-// a pattern of more than kLongColumn entries for each group may be taken for one with long columns.
+// a pattern with more than kLongColumn entries for each group may wrongly be reported as one with
+// long columns.
 template <class I>
 bool has_long_columns(i64 m, i64 n, const I* indptr, const I* indices, int threads) {
   constexpr i64 kGroups = i64(1) << 16;

@@ -1,5 +1,6 @@
-// The arguments of one call from Python, read in place: pybind11's casts cost 130 ns an array,
-// these a few. Its headers cost seconds in every file that includes them, so only call.cpp does.
+// The arguments of one call from Python, read in place: pybind11's casts cost 130 ns for an array,
+// these a few. pybind11's headers add seconds to the compilation of every file that includes them,
+// so only call.cpp does.
 #pragma once
 
 #include <Python.h>
@@ -198,8 +199,8 @@ public:
     return {half_, bound<R>(arguments_[count_ - 1], "slots", words, columns)};
   }
 
-  // Runs `work(threads)`, or appends it to the tape that is being recorded. The GIL is given up
-  // where there are `elements` enough for others to gain from it.
+  // Runs `work(threads)`, or appends it to the tape that is being recorded. The GIL is released if
+  // there are so many `elements` that other threads can gain from it.
   template <class W>
   void submit(i64 elements, const W& work) const {
     submit_any(elements, &work, work_kind<W>);
@@ -231,8 +232,8 @@ public:
   [[noreturn]] void fail_dtype(const char* name, const ArrayView& got, const char* expected) const;
 
 private:
-  // The required properties of an array: most of an entry is the reading of its arguments, so as
-  // little of it as possible is a template.
+  // The required properties of an array. Most of the time of an entry is spent reading its
+  // arguments, and most of this code is shared: as little as possible is a template.
   struct Kind {
     int type_number;
     std::size_t item;
@@ -244,7 +245,7 @@ private:
     return {detail::number_of<U>, sizeof(U), !detail::element<T>::is_const};
   }
 
-  // A few microseconds of work.
+  // The number of elements up to which the GIL is kept: a few microseconds of work.
   static constexpr i64 kHoldsGil = 4096;
 
   const char* operation_;

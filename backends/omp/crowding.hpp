@@ -1,4 +1,4 @@
-// Whether other programs want the cores that threads of ours would wait on.
+// Whether other programs use the cores on which threads of this process would wait actively.
 #pragma once
 
 #include <atomic>
@@ -15,14 +15,14 @@ inline i64 now_in_ns() {
   return std::chrono::duration_cast<Nanoseconds>(Clock::now().time_since_epoch()).count();
 }
 
-// A thread that waits actively and did not look at the clock for so long was put aside by the
-// system: slices last 0.7 ms and more, interrupts tens of microseconds.
+// A thread that waits actively and did not read the clock for this time (nanoseconds) was
+// descheduled by the system: time slices last 0.7 ms and more, interrupts tens of microseconds.
 constexpr i64 kPutAside = 400'000;
 
-// One for the process: its threads share the cores.
+// One object for the process: its threads share the cores.
 class Crowding {
 public:
-  // Costs a load, and a clock only where cores are crowded.
+  // Costs a load, and a read of the clock only if cores are crowded.
   bool is_on() { return on_.load(std::memory_order_relaxed) && !is_over(); }
 
   // A waiting thread was descheduled: no thread waits actively for the next 10 ms, and for twice as
@@ -31,7 +31,8 @@ public:
 
 private:
   static constexpr i64 kFirstHold = 10'000'000, kLongestHold = 1'000'000'000;
-  // Threads that compute on crowded cores are put aside once a slice; others a few times a second.
+  // Threads that compute on crowded cores are descheduled once per time slice; on other cores a few
+  // times a second.
   static constexpr i64 kSwitchesPerSecond = 50;
 
   std::atomic<bool> on_{false};

@@ -36,7 +36,7 @@ std::shared_ptr<CsrState> made_state(const CsrArrays<S, I>& A, const std::string
   return std::make_shared<CsrPatterns<S, T, I>>(A, std::move(patterns), parts);
 }
 
-// A copy with some old values and some new ones would be worse than waiting for it.
+// A copy with old and new values would be wrong, so the update is not interrupted.
 template <class T, class S, class I>
 void update_state(const Call& call, const CsrArrays<S, I>& A,
                   const std::shared_ptr<CsrState>& state) {

@@ -86,8 +86,8 @@ public:
   }
 
 private:
-  // Rows for each entry from which rows without entries are passed over: of two million rows with
-  // 100,000 entries a product takes half the time.
+  // If there are more rows than this number times the number of entries, rows without entries are
+  // skipped: for two million rows with 100,000 entries a product then takes half the time.
   static constexpr i64 kRowsOfEntry = 4;
 
   std::vector<row_cut> cuts_;
@@ -148,10 +148,10 @@ private:
   }
 };
 
-// A copy in slices of rows of similar length; long rows lie behind one another and are cut.
+// A copy in slices of rows of similar length; long rows are stored one after the other and are cut.
 //
-// The copy takes as long as several products, so that the first one goes row by row if it has the
-// same bits; the second one, or new values, make the copy.
+// Making the copy takes as long as several products. So the first product goes row by row if it has
+// the same bits as the copy; the second product, or new values, make the copy.
 template <class S, class T, class I>
 class CsrSell final : public CsrStateOf<S, T, I> {
 public:

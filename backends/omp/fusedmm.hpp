@@ -1,10 +1,10 @@
 // E_i = sum_j f(alpha <C_i, B_j> [A_ij]) D_j over the pattern of A, in one pass.
 //
-// A chunk of a row's products is made, f is applied, and it is used up: the sampled matrix is never
-// stored (FusedMM of Rahman, Sujon and Azad 2021). Softmax is computed online (Milakov and
-// Gimelshein 2018), relative to the largest product so far; earlier sums are scaled down when a
-// larger one comes. As in the reference a row is 0 if all of its products are minus infinity, and
-// NaN if one is NaN or plus infinity.
+// The products of a chunk of a row are computed, f is applied, and the weighted rows of D are added
+// up: the sampled matrix is never stored (FusedMM of Rahman, Sujon and Azad 2021). Softmax is
+// computed online (Milakov and Gimelshein 2018), relative to the largest product so far; earlier
+// sums are scaled down when a larger product occurs. As in the reference, a row is 0 if all of its
+// products are minus infinity, and NaN if one is NaN or plus infinity.
 #pragma once
 
 #include <cmath>
@@ -31,8 +31,8 @@ inline Edge edge_called(const std::string& operation, const std::string& name) {
   throw std::invalid_argument(operation + ": no edge function is called " + name);
 }
 
-// Products that are in flight: with 128 columns their rows of B fit in the first-level cache, so
-// that D is read from there if it is B.
+// The number of products of a chunk. With 128 columns their rows of B fit in the first-level cache,
+// so that D is read from there if it is B.
 constexpr i64 kEdgeChunk = kProgramChunk;
 
 template <class S, class Pattern>
@@ -48,30 +48,31 @@ struct Fusedmm {
   Edge edge;
   bool same_operand; // D is B
   const PatternPlan* plan;
-  // A function of the user's own that comes before `edge`, or nullptr.
+  // A function of the user that is applied before `edge`, or nullptr.
   const EdgeProgram<T>* function = nullptr;
 };
 
-// The factor that makes weights of the powers of a row: 0 for a row without weight.
+// The factor that turns the powers of a row into weights: 0 for a row without weight.
 template <class T>
 T share_of_total(T total) {
   return total == T(0) ? T(0) : T(1) / total;
 }
 
-// The logarithm of a sum of powers. Of a row without weight it is plus infinity, for which the
-// exponentials of all scores minus it are 0, as weights are (FlashAttention-2 of Dao 2023).
+// The logarithm of a sum of powers. For a row without weight it is plus infinity: the exponentials
+// of all scores minus it are then 0, like the weights (FlashAttention-2 of Dao 2023).
 template <class T>
 T log_of_total(T base, T total) {
   return total == T(0) ? std::numeric_limits<T>::infinity() : base + std::log(total);
 }
 
-// Scores above the base of exponentials by less than this leave it as it is. So a row with scores
-// that rise slowly is scaled once for many chunks, and the rounding errors of scales do not add up.
+// A score that exceeds the base of the exponentials by less than this does not change the base. So
+// a row with slowly increasing scores is rescaled once for many chunks, and the rounding errors of
+// the scales do not accumulate.
 template <class T>
 constexpr T kRiseOfBase = T(1);
 
-// The state of a row of E before all of its entries were seen: the sum of its weighted rows and, in
-// a register of its own, the total of the weights; and the base that exponentials are relative to.
+// The state of a row of E before all of its entries were processed: the sum of its weighted rows,
+// the total of the weights in a separate register, and the base of the exponentials.
 template <class T>
 class RowSum {
   PieceSum<T> sums_;
@@ -92,8 +93,8 @@ public:
 
   static T exp(T x) { return exp_of<T, kLanesOf<T>>(wide<T>{} + x)[0]; }
 
-  // Where all products so far are minus infinity the base is 0, since their difference to it would
-  // be NaN and their exponentials are 0.
+  // If all products so far are minus infinity the base is 0: their difference from minus infinity
+  // would be NaN, and their exponentials must be 0.
   T base() const { return base_ == -std::numeric_limits<T>::infinity() ? T(0) : base_; }
 
   // The rows of `count` more entries are added to this.

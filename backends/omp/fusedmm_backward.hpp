@@ -1,18 +1,18 @@
 // The gradients of E_i = sum_j f(s_ij) D_j, s_ij = alpha <C_i, B_j> [values_ij], in two passes.
 //
-// The first goes by rows: the scores and the weights' gradients <G_i, D_j> of a row are sampled
-// together, f and its derivative are taken while they are in the first-level cache, and the row of
-// C's gradient is added up from rows of B that are there too. Two numbers an entry are stored for
-// the second pass, which goes by columns and adds up the gradients of B and D. So no thread writes
-// where another one does, and sums have one order.
+// The first pass goes by rows. It samples the scores of a row and the gradients of the weights
+// <G_i, D_j> together, applies f and its derivative while they are in the first-level cache, and
+// adds up the row of the gradient of C from rows of B that are in the cache too. It stores two
+// numbers per entry for the second pass. The second pass goes by columns and adds up the gradients
+// of B and D. So no two threads write the same memory, and the sums have a fixed order.
 //
-// Where the forward product left the logarithms of the totals of a softmax, weights need no sum
-// over the row, and the mean of their gradients is <G_i, E_i> (Dao 2023, FlashAttention-2): a row
-// that is cut is sampled once, not twice.
+// If the forward product stored the logarithms of the totals of a softmax, weights need no sum over
+// the row, and the mean of their gradients is <G_i, E_i> (Dao 2023, FlashAttention-2): a row that
+// is cut is then sampled once, not twice.
 //
-// Sampling again in the second pass, as GPUs do (Dao 2023, FlashAttention-2), would cost two more
-// products of an entry; here two numbers are cheap, since blocks come one after the other and use
-// the same memory.
+// GPUs sample again in the second pass (Dao 2023, FlashAttention-2), which would cost two more
+// products for each entry. Here two stored numbers are cheap, because blocks are processed one
+// after the other and use the same memory.
 #pragma once
 
 #include "omp/fusedmm.hpp"
@@ -32,8 +32,9 @@ struct FusedmmBackward {
   T alpha;
   Edge edge;
 
-  // Whether results of the forward product replace sums over rows. An E of 16 bits is rounded, and
-  // so would be the means of gradients: of rows of a few entries five times as far off.
+  // Whether results of the forward product replace sums over rows. An E with 16 bits is rounded,
+  // and the means of gradients computed from it would be too: for rows of a few entries their error
+  // is five times as large.
   bool knows_rows() const { return log_totals && sizeof(S) == sizeof(T); }
   bool derives_scores() const { return of_values || of_C.data || of_B.data; }
 };
@@ -64,7 +65,7 @@ struct SoftmaxRow {
   }
 };
 
-// The entries of a row, or of a part of it, while they are worked on.
+// The entries of a row, or of a part of it, during the computation.
 template <class T>
 struct RowEntries {
   i64 count;
@@ -75,8 +76,8 @@ struct RowEntries {
     return (count + L - 1) / L * L;
   }
 
-  // Turns the scores into exponentials, and returns the values of the row. Entries of the padding
-  // count for nothing: scores are minus infinity there, and gradients 0.
+  // Turns the scores into exponentials, and returns the values of the row. Padding does not
+  // contribute: its scores are minus infinity, and its gradients 0.
   SoftmaxRow<T> exponentials() const {
     constexpr int L = kLanesOf<T>;
     SoftmaxRow<T> row{largest_score(s, count), T(0), T(0)};
@@ -129,7 +130,8 @@ struct RowEntries {
   }
 };
 
-// The results of the first pass for an entry, side by side: the second one reads them in any order.
+// The results of the first pass for an entry, stored together: the second pass reads entries in any
+// order.
 template <class T>
 struct Kept {
   T weight, score; // f(s), and alpha times the gradient of <C_i, B_j>

@@ -68,10 +68,10 @@ struct gmres_subtract {
   }
 };
 
-// A vector that kept this share of its length is orthogonal but for a digit; one that lost more is
-// projected again. Daniel, Gragg, Kaufman and Stewart (1976) leave the share open; with 0.7071 half
-// of all iterations on Laplacians project twice, and none of our real systems converges sooner for
-// it.
+// A vector that keeps this share of its length is orthogonal except for one digit; a vector that
+// lost more is projected again. Daniel, Gragg, Kaufman and Stewart (1976) do not fix the share.
+// With 0.7071 half of all iterations on Laplacians project twice, and none of the real systems that
+// were tested converges sooner.
 template <class R>
 constexpr R kKept = R(0.1);
 
@@ -133,7 +133,7 @@ struct gmres_resubtract {
   }
 };
 
-// Turns (a, b), b >= 0, into (something, 0); the cosine is real.
+// Rotates (a, b), b >= 0, so that the second component is 0; the cosine is real.
 template <class T>
 struct Rotation {
   real_t<T> cosine;

@@ -15,7 +15,7 @@
 
 namespace wl {
 
-// Streams from huge pages are 1.1 to 1.6 times as fast; malloc gives none.
+// Streams from huge pages are 1.1 to 1.6 times as fast; malloc does not provide them.
 constexpr std::size_t kHugePage = std::size_t(1) << 21;
 
 // An array without initial values.
@@ -36,7 +36,7 @@ public:
       throw std::bad_alloc();
 #if defined(__linux__)
     if (page == kHugePage)
-      madvise(memory, rounded, MADV_HUGEPAGE); // a wish: failing costs speed alone
+      madvise(memory, rounded, MADV_HUGEPAGE); // only advice: a failure costs speed alone
 #endif
     data_.reset(static_cast<T*>(memory));
   }

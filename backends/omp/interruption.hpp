@@ -1,8 +1,8 @@
-// Ctrl-C ends native work that lasts.
+// Ctrl-C ends long native work.
 //
-// Python runs its handlers of signals on the main thread, between two of its own instructions. Long
-// work asks in between: loops call interrupted() every few milliseconds and leave early if it says
-// so; their callers then throw, and their partial results are not read.
+// Python runs its signal handlers on the main thread, between two of its own instructions. So long
+// work checks for signals itself: loops call interrupted() every few milliseconds and end early if
+// it returns true; their callers then throw, and partial results are not read.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,8 @@ struct PythonError {};
 
 [[noreturn]] inline void throw_python_error() { throw PythonError(); }
 
-// One piece of native work, for as long as the thread that called it has given up the GIL.
+// The interruption state of one piece of native work, from the moment its caller releases the GIL
+// until it ends.
 class Interruption {
 public:
   Interruption();
@@ -24,10 +25,11 @@ public:
   Interruption(const Interruption&) = delete;
   Interruption& operator=(const Interruption&) = delete;
 
-  // Whether a handler has raised. Any thread may ask.
+  // Whether a handler has raised. Any thread may call it.
   bool has_come() const { return has_come_.load(std::memory_order_relaxed); }
 
-  // Lets Python run its handlers if the last time was long ago. The thread that made this asks.
+  // Lets Python run its handlers if the last check was long ago. Called by the thread that created
+  // this object.
   void look();
 
   // Throws if a handler has raised.
@@ -45,11 +47,11 @@ private:
 };
 
 // The interruption state for the loops of this thread. Threads of a team share the state of their
-// caller. Threads of a team have that of the one that called them.
+// caller.
 struct Belonging {
   Interruption* interruption = nullptr;
-  bool called_it = false; // this thread made it
-  int handlers = 0;       // that run on this thread, called in the middle of a loop
+  bool called_it = false; // whether this thread created the state
+  int handlers = 0;       // signal handlers that run on this thread, called in the middle of a loop
 };
 Belonging& belonging();
 

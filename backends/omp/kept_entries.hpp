@@ -1,7 +1,7 @@
-// Entries of adjacent rows that are kept because of their own values: how many, and copies of them.
+// Entries of adjacent rows that are selected by their values: their number, and copies of them.
 //
-// They are looked at in the order of memory, 64 at a time, whichever rows they are in: a loop over
-// each row has an end that processors mispredict, once every few entries.
+// Entries are tested in the order of memory, 64 at a time, across rows: with a loop for each row,
+// processors would mispredict the end of the loop once every few entries.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,8 @@ namespace wl {
 
 constexpr i64 kEntriesOfWord = 64;
 
-// Kept entries of a word up to which they are visited one by one; a copy of more has no branches.
+// The number of selected entries of a word up to which they are visited one by one; with more of
+// them a copy without branches is faster.
 constexpr int kFewOfWord = 16;
 
 // Bit i says whether keeps(first + i) is true, for `count` entries from `first` on.

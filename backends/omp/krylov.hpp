@@ -1,8 +1,9 @@
-// Many vectors against one: the loops of Gram-Schmidt.
+// Operations of many vectors with one vector: the loops of Gram-Schmidt.
 //
-// A basis is read from memory once per call. Rows go in blocks that stay in the first-level cache
-// while all basis vectors pass by, a few at a time; sums are added up in the order of blocks and
-// parts. A basis may be stored in a lower precision S than the T that is computed in.
+// A basis is read from memory once per call. Rows are processed in blocks that stay in the
+// first-level cache while all basis vectors are read, a few at a time; sums are added up in the
+// order of blocks and parts. A basis may be stored in a lower precision S than the type T of the
+// computation.
 #pragma once
 
 #include <type_traits>

@@ -1,9 +1,11 @@
-// Which blocks of rows of a triangle threads compute, and which blocks each of these waits for.
+// The schedule of a triangle for several threads: which thread computes which blocks of rows, and
+// which other blocks each block waits for.
 //
-// Rows in their own order are cut into chunks, and chunk c belongs to lane c mod p. On the cells of
-// a grid a chunk of half a plane needs the same half of the plane before, which its own thread has
-// computed, and one line of the other half: two threads follow one another without waiting. The
-// length of chunks is found by trial: each length gives a schedule with an estimated time.
+// Rows in their own order are cut into chunks, and chunk c belongs to lane c mod p. If the rows are
+// the cells of a grid, a chunk of half a plane needs the same half of the previous plane, which its
+// own thread has computed, and one line of the other half: two threads then run one behind the
+// other without waiting. The length of chunks is found by trial: each length gives a schedule with
+// an estimated time.
 #pragma once
 
 #include <algorithm>
@@ -17,8 +19,8 @@
 
 namespace wl {
 
-// As lanes.hpp reads them. Block b has the rows begin[b], ..., end[b] - 1, counted in the order of
-// substitution. Without lanes it is better to have one thread compute all rows.
+// Blocks as lanes.hpp reads them. Block b has the rows begin[b], ..., end[b] - 1, in the order of
+// substitution. Without lanes it is better that one thread computes all rows.
 template <class I>
 struct LanePlan {
   std::vector<I> starts, begin, end, waits, of, needed;
@@ -26,20 +28,21 @@ struct LanePlan {
 
 namespace lane_plan {
 
-// Nanoseconds, of one right-hand side in float64, measured on 7 and 27 points on 64^3 cells
-// (benchmarks/results/cholesky-omp-2-threads.md): a row and an entry; taking a block and saying
-// that it is done; seeing that another thread has done one; a row of x that another thread has
-// computed, of which eight share a line of the cache; beginning and ending to share the work.
+// Nanoseconds for one right-hand side in float64, measured with 7 and 27 points on 64^3 cells
+// (benchmarks/results/cholesky-omp-2-threads.md): for a row; for an entry; for starting a block and
+// reporting its end; for noticing that another thread has finished a block; for a row of x that
+// another thread has computed (eight rows share a cache line); for starting and ending the parallel
+// work.
 constexpr double kRow = 1.6, kEntry = 0.8, kBlock = 20, kWait = 200, kMoved = 5, kShared = 3000;
 
-// Blocks of less would spend their time on waiting and on being taken.
+// Shorter blocks (in nanoseconds) would spend their time on waiting and on being started.
 constexpr double kLeastBlock = 1000;
 
-// A schedule must promise this gain, because threads that share cores with other processes wait for
-// longer.
+// The estimated time of a schedule must be below this share of the sequential time, because threads
+// that share cores with other processes wait longer.
 constexpr double kWorthwhile = 0.8;
 
-// Cells: adjacent rows that are in one chunk in any case. Estimates are made from these.
+// Cells: adjacent rows that are always in one chunk. Estimates are made from cells.
 constexpr i64 kCellRows = 32, kCellEntries = 1024, kMostCells = 16384;
 
 constexpr int kMostLanes = 64;
@@ -109,8 +112,8 @@ struct Cut {
   i64 length;
 };
 
-// The most frequent distances from the diagonal, and the largest: a plane and a line of a grid.
-// Of distances that are nearly the same one is enough.
+// The most frequent distances from the diagonal, and the largest one: they are a plane and a line
+// of a grid. Of nearly equal distances only one is returned.
 std::vector<i64> lengths_of_pattern(std::vector<i64> distances) {
   constexpr std::size_t kMost = 6;
   if (distances.empty())

@@ -1,13 +1,13 @@
-// Values that are computed in T and stored in a lower precision S: from one to the other.
+// Conversion between T, the type of the computation, and S, the lower precision in which values are
+// stored.
 #pragma once
 
 #include "omp/arithmetic.hpp"
 
 namespace wl {
 
-// The factor of vectors of length 1 where they are stored in S: see unit_of in
-// core/operations/gmres.py. It is a power of two, so it costs no digit. A power of two, so that it
-// costs no digit.
+// The factor of vectors of length 1 that are stored in S: see unit_of in core/operations/gmres.py.
+// It is a power of two, so that multiplication by it does not round.
 template <class S>
 inline constexpr float unit = 1.0f;
 template <>

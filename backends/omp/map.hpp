@@ -11,8 +11,8 @@ namespace wl {
 
 namespace detail {
 
-// The sums of a column are kept in this many independent parts, so that they fill vector registers:
-// g++ does not vectorize reductions of our own types, and must not reorder the sums of one.
+// The number of independent parts of the sum of a column, which fill vector registers: g++ does not
+// vectorize reductions of user-defined types, and must not reorder the sums of one.
 //
 // All loops over elements are `omp simd`: otherwise g++ makes two loops and chooses one of them by
 // the distances of the arrays in memory. The two round complex products differently.
@@ -198,11 +198,12 @@ void map_strips(const F& f, i64 begin, i64 end, i64 k, typename F::sum* totals) 
 
 } // namespace detail
 
-// A functor over `rows` and `columns`. `Strides` knows its members: have(f, ld) is whether ld is
-// the row stride of all matrices, set_unit(f) makes it the constant 1, by_row says that there are
-// arrays of one element per row, so that rows and columns are no longer exchangeable, one_column
-// that there is one column and no matrix, and has_halves that a group may make the sums total. Both
-// halves and the whole are one instance, because the loops over elements take long to compile.
+// A functor over `rows` and `columns`. `Strides` describes its members: have(f, ld) tells whether
+// ld is the row stride of all matrices, set_unit(f) makes it the constant 1, by_row tells that
+// there are arrays of one element per row, so that rows and columns are not exchangeable,
+// one_column that there is one column and no matrix, and has_halves that a group may add up the
+// sums. Both halves and the whole functor are one instance, because the loops over elements take
+// long to compile.
 template <class F, class Strides>
 struct Map {
   F functor;

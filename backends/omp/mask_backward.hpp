@@ -1,21 +1,21 @@
 // The gradients of fusedmm for rows of consecutive columns.
 //
-// The results of the first pass that the second one reads have the length of the entries. So the
-// passes go over a panel of rows at a time, with entries that fit in the second-level cache, and
-// sums of columns are held from one panel to the next. Each is added up row after row by one
-// thread.
+// The second pass reads results of the first pass for each entry. So both passes process a panel of
+// rows at a time, with entries that fit in the second-level cache; sums of columns are kept from
+// one panel to the next. One thread adds up each sum, row after row.
 #pragma once
 
 #include "omp/fusedmm_backward.hpp"
 
 namespace wl {
 
-// Entries of a panel, unless one row has more: half a megabyte of float32. Two threads of a Zen 4
-// (2026-11-24), least of three runs, causal attention of 2048, four heads of 64: 2^14 65, 2^15 61,
-// 2^16 60, 2^17 63 ms; windows of 32 to 256 do not care.
+// The number of entries of a panel, unless one row has more: half a megabyte of float32. On two
+// threads of a Zen 4 (2026-11-24), least of three runs, causal attention of 2048 with four heads of
+// 64 takes: 2^14 65, 2^15 61, 2^16 60, 2^17 63 ms. With windows of 32 to 256 the size has no
+// effect.
 constexpr i64 kMaskPanel = i64(1) << 16;
-// Columns that a thread takes at a time in the second pass: the results of adjacent columns share
-// cache lines.
+// Columns that a thread processes at a time in the second pass: the results of adjacent columns
+// share cache lines.
 constexpr i64 kMaskColumns = 16;
 
 // The first and the last row, and that behind it, of the columns of a mask.

@@ -1,5 +1,5 @@
-// Dense operands as the kernels of spmm, sddmm and fusedmm want them: whole registers of the type
-// that is computed in, side by side.
+// Dense operands in the layout of the kernels of spmm, sddmm and fusedmm: rows of whole registers
+// of the type of the computation.
 #pragma once
 
 #include <algorithm>
@@ -26,10 +26,10 @@ struct computed_in<bfloat> {
 template <class S>
 using computed_t = typename computed_in<S>::type;
 
-// Memory that a thread keeps between calls: new pages cost more than the computation on them.
-// Memory read at random gains from a huge page from a few hundred kilobytes on; Huge uses them from
-// two pages on. A product of a signal's handler, which is called in the middle of another, has its
-// own.
+// Memory that a thread keeps between calls, because new pages cost more than the computation on
+// them. Memory that is read at random is faster on huge pages from a few hundred kilobytes on; Huge
+// uses them from two pages on. A product in a signal handler, which may run in the middle of
+// another product, has its own memory.
 template <class T>
 T* workspace(int which, i64 count) {
   constexpr int kBuffers = 9;
@@ -40,7 +40,7 @@ T* workspace(int which, i64 count) {
     constexpr i64 item = sizeof(T);
     const i64 bytes =
         count * item < kHugeFrom ? count * item : std::max(count * item, i64(2 * kHugePage));
-    buffer = Huge<T>(); // the old one goes before the new one comes
+    buffer = Huge<T>(); // the old buffer is freed before the new one is allocated
     buffer = Huge<T>(static_cast<std::size_t>((bytes + item - 1) / item));
   }
   return buffer.data();

@@ -1,13 +1,14 @@
-// Threads that follow one another through blocks of rows, each of which needs earlier blocks.
+// Threads process blocks of rows in an order in which each block follows the earlier blocks that it
+// needs.
 //
-// Every block belongs to a lane, and the blocks of a lane are done one after the other. Lanes are
-// computed side by side, usually one by each thread: before a block, its thread waits until the
-// blocks of other lanes that it needs are done. There is no meeting of all threads.
+// Every block belongs to a lane, and the blocks of a lane are processed one after the other. Lanes
+// run in parallel, usually one on each thread: before a block, its thread waits until the blocks of
+// other lanes that it needs are finished. There is no barrier of all threads.
 //
-// No lane depends on a thread that the system has not woken: lanes of missing threads are computed
-// by the present ones, and a thread that waits for long takes blocks of any lane that are ready.
-// The first block that is not done is always ready. One thread alone does all blocks in their
-// order, as if there were no lanes.
+// No lane depends on a thread that the system has not woken: running threads process the lanes of
+// absent threads, and a thread that waits for long processes blocks of any lane that are ready. The
+// first unfinished block is always ready. A single thread processes all blocks in their order,
+// without lanes.
 #pragma once
 
 #include <atomic>
@@ -30,8 +31,8 @@ struct Lanes {
   i64 count;
 };
 
-// How long a thread waits for another one that is about to go on before it takes a block of its
-// lane: blocks that change threads move their part of x between caches.
+// The time (nanoseconds) that a thread waits for another one before it processes a block of that
+// thread's lane: if another thread processes a block, its part of x moves between caches.
 constexpr i64 kBeforeHelp = 5'000;
 
 template <class I, class Body>
@@ -39,11 +40,11 @@ class LaneRun {
 public:
   LaneRun(const Lanes<I>& lanes, const Body& body) : lanes_(lanes), body_(body), at_(lanes.count) {}
 
-  // Does the blocks of a lane, and unattended blocks of others.
+  // Processes the blocks of a lane, and blocks of lanes without a thread.
   void attend(int own) {
     at_[own].is_attended.store(true, std::memory_order_relaxed);
     Seen seen(lanes_.count, 0);
-    bool all_attended = false; // then it need not be asked again
+    bool all_attended = false; // all lanes have a thread; it need not be tested again
     while (!interrupted()) {
       const int lane = all_attended ? own : next_lane(own, seen, all_attended);
       if (done(own, seen) == blocks(own))
@@ -62,8 +63,8 @@ private:
     alignas(64) std::atomic<i64> done{0};
   };
 
-  // How many blocks of each lane a thread knows to be done. One that follows far behind need not
-  // fetch the number from another core before each block.
+  // The number of blocks of each lane that a thread knows to be finished. A thread that is far
+  // behind need not read the number from another core before each block.
   using Seen = std::vector<i64>;
 
   const Lanes<I> lanes_;

@@ -153,7 +153,7 @@ struct ordering_colors {
 
 // Entries of the columns of a Cholesky factor: the entries of row k lie on the paths from its
 // columns to k in the elimination tree (T. A. Davis, Direct Methods for Sparse Linear Systems,
-// section 4.4). A. Davis, Direct Methods for Sparse Linear Systems, section 4.4).
+// section 4.4).
 template <class I>
 struct ordering_fill {
   const I *indptr, *indices, *order;
@@ -188,7 +188,7 @@ struct ordering_fill {
   }
 };
 
-// Levels of a search in breadth. Rows of a level are visited in the order of the queue.
+// Levels of a breadth-first search. Rows of a level are visited in the order of the queue.
 template <class I>
 struct ordering_search {
   const I *indptr, *indices;

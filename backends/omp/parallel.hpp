@@ -1,4 +1,4 @@
-// How work is shared by threads, and where they put their parts.
+// How threads share work, and where they store their parts.
 //
 // Loops go over parts, not over threads: the result depends on the number of parts alone, not on
 // the threads that run them.
@@ -14,8 +14,8 @@
 
 namespace wl {
 
-// Below this many elements sharing a loop (half a microsecond with threads that wait actively)
-// costs more than it saves.
+// The number of elements below which sharing a loop (half a microsecond with threads that wait
+// actively) costs more than it saves.
 constexpr i64 kSerialElements = 16384;
 
 // The part [begin, end) of `count` things that is the `part`-th of `parts` equal ones.
@@ -26,10 +26,10 @@ struct Share {
         end(count / parts * (part + 1) + count % parts * (part + 1) / parts) {}
 };
 
-// Work between two looks for Ctrl-C, in multiplications: some milliseconds.
+// Work between two checks for Ctrl-C, in multiplications: some milliseconds.
 constexpr i64 kPieceOfWork = i64(1) << 22;
 
-// How many of `rows` rows are such a piece if all of them are `work`.
+// The number of rows of such a piece, if all `rows` rows together are `work` multiplications.
 inline i64 rows_of_a_piece(i64 rows, i64 work) {
   return std::max<i64>(1, work <= kPieceOfWork
                               ? rows
@@ -54,8 +54,8 @@ private:
   std::unique_ptr<S[]> large_;
 };
 
-// Calls body(part) for each part, side by side. A body is compiled once, however a loop comes to
-// call it: the loops themselves are no templates. `kind` tells loops of one Body apart.
+// Calls body(part) for each part, in parallel. A body is compiled once for all loops that call it,
+// because the loops are no templates. `kind` distinguishes loops of one Body.
 template <class Body>
 inline void for_parts(int parts, const Body& body, const void* kind = nullptr) {
   const PartFunction run = [](const void* what, int part) {
@@ -80,8 +80,8 @@ constexpr RangeFunction on_range = [](const void* what, i64 begin, i64 end) {
 
 } // namespace detail
 
-// Calls body(i) for each i < count, `together` neighbours at a time, on up to `threads` threads:
-// who has done some takes the next ones.
+// Calls body(i) for each i < count, `together` adjacent indices at a time, on up to `threads`
+// threads: a thread that has finished some indices takes the next ones.
 template <class Body>
 void for_each_in_turn(i64 count, i64 together, int threads, const Body& body) {
   detail::run_in_turn(count, together, threads, detail::on_range<Body>, &body);

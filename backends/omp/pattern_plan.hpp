@@ -17,9 +17,9 @@ using u16 = std::uint16_t;
 // The cost of a row besides its entries, in entries.
 constexpr i64 kPartRowCost = 2;
 
-// Entries of a part: 4096 take about 20 microseconds at 32 columns, next to which the start of a
-// part costs nothing. Small patterns have shorter ones, so that threads are even; no pattern needs
-// more parts than this for two or for two hundred threads to be even.
+// The number of entries of a part: 4096 entries take about 20 microseconds at 32 columns; compared
+// with that, the cost of starting a part is negligible. Small patterns have shorter parts, so that
+// threads have equal work; parts of this size balance two threads as well as two hundred.
 constexpr i64 kPartEntries = 4096, kFewestPartEntries = 512;
 constexpr i64 kEvenParts = 16, kMostParts = 1024;
 
@@ -165,18 +165,19 @@ PatternPlan even_plan(const I* indptr, i64 m) {
   return plan;
 }
 
-// How often a part uses a row of the other operand that a panel keeps in cache, and the parts that
-// keep many threads busy though they are shorter. 4096 x 4096 on one thread of a Zen 4, 10 %, 128
-// columns: 6 times 6.7 ms, 12 times 6.1, 20 times 6.0.
+// How often a part uses a row of the other operand that a panel keeps in the cache; the least such
+// number; and the number of parts that keeps many threads busy although the parts are shorter. 4096
+// x 4096 on one thread of a Zen 4, density 10 %, 128 columns: with 6 uses 6.7 ms, with 12 6.1, with
+// 20 6.0.
 constexpr i64 kPanelReuse = 16, kLeastPanelReuse = 8, kPanelParts = 32;
 
 inline i64 panel_part_entries(i64 nnz, i64 n) {
   return std::clamp(nnz / kPanelParts, kLeastPanelReuse * n, kPanelReuse * n);
 }
 
-// Cuts the rows of a plan into panels of `width` columns; says no if the columns of some row fall,
-// or if a row is cut already. A panel's pieces are in the order of their lengths: loops of the same
-// length one after the other are foreseen (10 %, 32 columns: 2.4 ms instead of 2.9).
+// Cuts the rows of a plan into panels of `width` columns; returns false if the columns of some row
+// decrease, or if a row is cut already. The pieces of a panel are ordered by length: the end of
+// consecutive loops of the same length is predicted (10 %, 32 columns: 2.4 ms instead of 2.9).
 template <class I>
 bool add_panels(PatternPlan& plan, const I* indptr, const I* indices, i64 n, i64 width,
                 bool with_columns) {
@@ -224,7 +225,7 @@ bool add_panels(PatternPlan& plan, const I* indptr, const I* indices, i64 n, i64
   return true;
 }
 
-// Asks for the lines of a row, or of as much of it as is worth asking for.
+// Prefetches the cache lines of a row, or of its first part.
 template <class T>
 inline void prefetch_row(const T* row, i64 count) {
   constexpr i64 kMostBytes = 512;

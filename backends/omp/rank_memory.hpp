@@ -1,8 +1,8 @@
-// Totals and rows of vectors of ranks of one host, by memory that they share.
+// Totals and rows of vectors of MPI ranks on one host, exchanged through shared memory.
 //
-// Each rank has two posts in the window, for turns that alternate: a rank posts turn t + 2 after it
-// has read turn t + 1 of all others, so after all of them have read turn t. Messages of MPI cost
-// more: their Python, which a product has driven out of the caches.
+// Each rank has two posts in the shared window, for alternating turns: a rank posts turn t + 2
+// after it has read turn t + 1 of all others, so after all of them have read turn t. MPI messages
+// cost more: their Python code has to be loaded into the caches again after each product.
 #pragma once
 
 #include <atomic>
@@ -23,7 +23,7 @@ struct alignas(64) RankPost {
   static constexpr i64 kBytes = 8192 - 64;
 
   std::atomic<std::uint64_t> turn;
-  i64 requests; // to stop, that the rank has had
+  i64 requests; // requests to stop that the rank has received
   alignas(8) u8 numbers[kBytes];
 };
 
@@ -47,7 +47,7 @@ public:
 
   int size() const { return size_; }
 
-  // Waits until a number that another rank writes has come to `turn`.
+  // Waits until a number that another rank writes has reached `turn`.
   void await(int rank, const std::atomic<std::uint64_t>& number, std::uint64_t turn) const;
 
 private:
@@ -59,14 +59,14 @@ private:
   std::uint64_t turn_ = 0;
 };
 
-// Where the rows of a rank go in the ghosts, in bytes.
+// The position of the rows of a rank in the ghosts, in bytes.
 struct RankPart {
   int rank;
   i64 place, bytes;
 };
 
-// The rows that a rank exchanges with others, again and again. The memory of a sender has a header
-// and two buffers, which alternate.
+// The rows that a rank repeatedly exchanges with other ranks. The memory of a sender has a header
+// and two alternating buffers.
 class RankRows {
 public:
   // `mine` is the rank's own memory, or nullptr if it sends nothing; `bytes` is the size of its

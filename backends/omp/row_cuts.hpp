@@ -18,9 +18,9 @@ constexpr i64 kCutRow = 4096;
 // Entries of a row on average up to which rows are added up in order.
 constexpr i64 kShortRow = 8;
 
-// Whether rows are added up in the order of their entries: they are short, and none is so long that
-// the sum would wait for itself. A fact of the whole matrix, so that a result does not depend on
-// which thread has which rows.
+// Whether rows are added up in the order of their entries: they are short on average, and none is
+// so long that the latency of its additions would dominate. This is a property of the whole matrix,
+// so that a result does not depend on which thread computes which rows.
 template <class I>
 bool has_short_rows(const I* indptr, I m) {
   if (indptr[m] - indptr[0] > kShortRow * i64(m))

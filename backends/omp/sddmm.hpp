@@ -1,6 +1,7 @@
 // S_ij = alpha <C_i, B_j> [A_ij] + beta S_ij on the pattern of A; C and B dense and row-major.
 //
-// A row of C stays in registers while several rows of B meet it at once: their sums end together.
+// A row of C stays in registers while it is multiplied by several rows of B together: their
+// reductions are combined.
 #pragma once
 
 #include "omp/operand.hpp"
@@ -13,16 +14,17 @@ namespace wl {
 // for the row of C.
 constexpr int kDots = VECTOR_BYTES == 64 ? 8 : 4;
 
-// B is copied to whole registers on huge pages where its rows are used this often; see spmm.hpp.
-// 2048 x 2048, 20 entries a row, 128, 256 and 512 columns, two threads of a Zen 4, microseconds
-// (2026-11-22): in place 146, 305, 631, copied 229, 868, 937.
+// B is copied to whole registers on huge pages if its rows are used at least this often; see
+// spmm.hpp. 2048 x 2048, 20 entries a row, 128, 256 and 512 columns, two threads of a Zen 4,
+// microseconds (2026-11-22): in place 146, 305, 631; copied 229, 868, 937.
 constexpr i64 kDotPackReuse = 64;
 constexpr i64 kDotPackBytes = i64(1) << 18;
 
-// Rows that begin with a register, as PyTorch's do, are read in place up to this size: a copy gains
-// nothing but huge pages. NumPy's begin 16 bytes after one, and every load of theirs takes two
-// lines. 64 columns, time copied by time in place, two threads of a Zen 4 (2026-11-23), fusedmm:
-// 0.5 MB 1.05 to 1.09 where they are aligned, 0.88 to 0.91 where they are not; 4 MB 1.02, 0.78.
+// Rows that are aligned to a register, as PyTorch's are, are read in place up to this size: a copy
+// would gain only huge pages. NumPy's rows begin 16 bytes after a register boundary, and each of
+// their loads reads two cache lines. 64 columns, time copied by time in place, two threads of a Zen
+// 4 (2026-11-23), fusedmm: for 0.5 MB 1.05 to 1.09 if they are aligned, 0.88 to 0.91 if not; for 4
+// MB 1.02 and 0.78.
 constexpr i64 kAlignedBytes = i64(1) << 22;
 
 // A row of an operand: in R registers, or in memory where R is 0.

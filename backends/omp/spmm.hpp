@@ -18,13 +18,14 @@ namespace wl {
 constexpr int kPackedRegisters = 4;
 constexpr int kDirectRegisters = 8;
 
-// Packing pays where B leaves the second-level cache and its rows are used often: a copy on huge
-// pages has fewer of them than the TLB has entries, but other threads read it from the cache of the
-// one that wrote it. Two threads of a Zen 4, in place and packed, microseconds (2026-11-22):
+// Packing is faster if B does not fit the second-level cache and its rows are used often. A copy on
+// huge pages has fewer pages than the TLB has entries, but other threads read it from the cache of
+// the thread that wrote it. Two threads of a Zen 4, in place and packed, microseconds (2026-11-22):
 // 512 x 256, 90 %, 256 columns (256 KB) 76, 103; 2048 x 2048, 98 %, 32 columns (256 KB) 53, 81;
 // 1024 x 1024, 90 %, 128 columns (512 KB) 265, 313; 4096 x 4096, 98 %, 32 columns (512 KB) 250,
-// 306. 12500 rows of 18 entries, 128 columns (6.4 MB) 750, 970. 4096 x 4096, 10 %, 32 columns takes
-// one thread of a Granite Rapids 2.1 ms with B on huge pages and 4.1 without, but that has panels.
+// 306; 12500 rows of 18 entries, 128 columns (6.4 MB) 750, 970. 4096 x 4096, 10 %, 32 columns takes
+// one thread of a Granite Rapids 2.1 ms with B on huge pages and 4.1 without, but this case has
+// panels.
 constexpr i64 kPackBytes = i64(1) << 20;
 constexpr i64 kPackReuse = 64;
 
@@ -67,8 +68,9 @@ struct Spmm : SpmmOperands<S> {
   const I *indptr, *indices;
 };
 
-// The sum of `count` entries of complex numbers, lanes being real and imaginary parts in turn:
-// products with both parts of the values are summed apart and meet at the end.
+// The sum of `count` entries of complex numbers; lanes hold real and imaginary parts alternately.
+// The products with the real and with the imaginary parts of the values are summed separately and
+// combined at the end.
 template <int L, int R, class T, class X, class Operand>
 inline void sum_complex_entries(const complex<T>* values, const X* columns, i64 count,
                                 const Operand& B, wide<T, L> (&sum)[R]) {
@@ -359,8 +361,8 @@ inline computed_t<S> sum_over_lanes(const Spmm<S, I>& o, const computed_t<S>* b,
   });
 }
 
-// Lanes are entries of a row instead of columns ("parallel reduction"): for so few columns that
-// they do not fill a register.
+// Lanes are entries of a row instead of columns ("parallel reduction"): for numbers of columns that
+// do not fill a register.
 template <class S, class I>
 void spmm_by_reduction(const Spmm<S, I>& o, int threads) {
   using T = computed_t<S>;

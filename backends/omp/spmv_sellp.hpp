@@ -1,12 +1,13 @@
 // SELL SpMV: rows sorted by length within windows, in slices of eight with entries stored column by
 // column, so that eight rows advance together even if they are short.
 //
-// Entry e of sorted row i lies at slice_ptr[i / 8] + 8 * e + i % 8; sorted row i is row perm[i] of
+// Entry e of sorted row i is at slice_ptr[i / 8] + 8 * e + i % 8; sorted row i is row perm[i] of
 // the matrix and has lengths[i] entries. The slots that pad a slice are never added: zero times an
-// x that is NaN or infinite would spoil the rows they pad. They hold column 0, which may be read.
+// x that is NaN or infinite would be NaN. They hold column 0, which may be read.
 //
-// A row of more than kCutRow entries is sorted as if it were empty: in a slice it would keep seven
-// lanes waiting, and the other threads at the end. Its pieces lie behind one another.
+// A row of more than kCutRow entries is sorted as if it were empty: in a slice it would leave seven
+// lanes idle, and at the end the other threads. The pieces of such rows are stored one after the
+// other.
 #pragma once
 
 #include "omp/parallel.hpp"
@@ -45,8 +46,8 @@ inline I sliced_length(const I* indptr, I row) {
 constexpr i64 kWindowEntries = 1 << 16;
 constexpr i64 kLeastWindow = 1024;
 
-// More slots than the slots of rows that are all sorted together, as a share of the entries, for
-// which windows are given up: a few very long rows in each window pad its first slices.
+// Windows are given up if they need this share of the entries more slots than a sort of all rows
+// together: a few very long rows in each window pad its first slices.
 constexpr double kMorePadding = 0.02;
 
 // Puts the rows [begin, end) in the order of falling length; equal ones stay in order.
@@ -106,7 +107,7 @@ void sell_order(I m, const I* indptr, I* perm, I* lengths, i64* slice_ptr, int t
 // (two threads of an EPYC, 2026-11); 2 and 8 slices are as good.
 constexpr i64 kSlicesAhead = 4;
 
-// Puts CSR entries (indices or data: V) in their slots. New values need only this again.
+// Stores CSR entries (indices or data: V) in their slots. New values need only this step again.
 template <class V, class I>
 void sell_fill(I m, const I* indptr, const V* entries, const I* perm, const I* lengths,
                const i64* slice_ptr, V* slots, int threads) {
@@ -133,9 +134,9 @@ void sell_fill(I m, const I* indptr, const V* entries, const I* perm, const I* l
 
 namespace detail {
 
-// The dot products with x, of n elements, of the eight rows of a slice, in order of falling length.
-// After the shortest row the rows still going on are the first `active` ones; the columns are still
-// taken in the order they are stored.
+// The dot products with x, of n elements, of the eight rows of a slice, in order of decreasing
+// length. After the end of the shortest row only the first `active` rows continue; columns are
+// still processed in the order in which they are stored.
 template <class S, class T, class I>
 inline void slice_dot(const S* data, const I* indices, const I* lengths, const T* x, i64, T* sums) {
   constexpr int H = kSliceHeight;
@@ -164,10 +165,10 @@ inline void slice_dot(const S* data, const I* indices, const I* lengths, const T
 
 #if defined(WL_GATHERS)
 
-// Bytes of x for which eight loads beat a gather on a Zen with a second-level cache of a megabyte.
-// Where x misses, a gather has more of its loads under way. In microseconds, two threads of a Zen 4
-// (2026-11), loads and gathers: x of 200 KB 50 and 76, of 780 KB 154 and 192, but of 2 MB 2880 and
-// 2400, and of 4 MB 3010 and 2000.
+// The size of x in bytes up to which eight loads are faster than a gather on a Zen with a
+// second-level cache of a megabyte. Where x is not in the cache, a gather has more of its loads in
+// flight. In microseconds, two threads of a Zen 4 (2026-11), loads and gathers: x of 200 KB 50 and
+// 76, of 780 KB 154 and 192, but of 2 MB 2880 and 2400, and of 4 MB 3010 and 2000.
 constexpr i64 kLoadedBytes = i64(1) << 20;
 
 template <class I>

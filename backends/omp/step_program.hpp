@@ -1,7 +1,7 @@
-// Programs of steps that the build did not know, such as a user's own.
+// Programs of steps that are not compiled into the native module, such as a user's own.
 //
 // A program is a list of instructions without branches (step_program.py). Each one is a loop over
-// the elements of a chunk, so that the choice of the instruction costs little for an element. Sums
+// the elements of a chunk, so that the selection of the instruction costs little per element. Sums
 // are added up in the order of the compiled entries (map.hpp).
 #pragma once
 

@@ -25,8 +25,8 @@ constexpr i64 kPatience = 100'000;
 // A part that takes less is not worth waking a worker for.
 constexpr i64 kWorthWaking = 10'000;
 
-// How long a caller that has done its part waits for a worker to begin, asleep, on crowded cores:
-// as long as the part takes, within these.
+// How long a caller that has finished its part sleeps while it waits for a worker to start, on
+// crowded cores: as long as the part takes, within these limits.
 constexpr i64 kShortestNap = 20'000, kLongestNap = 1'000'000;
 
 // Looks, of 20 to 60 ns each, before the clock is read for the first time and from then on.
@@ -60,7 +60,7 @@ bool wait_actively(i64 began, i64 patience, Done&& done) {
   return false;
 }
 
-// This thread is at a part, and loops within are plain.
+// This thread is computing a part; loops within the part are sequential.
 bool& at_a_part() {
   thread_local bool is = false;
   return is;
@@ -231,8 +231,8 @@ void Team::learn(i64 nanoseconds) {
   last = {loop_.kind, std::min(nanoseconds, most)};
 }
 
-// Sleeps for a little while if a worker has not begun: the system may have just this core for it.
-// Who never sleeps is put aside for whole slices, and so is a loop of his.
+// Sleeps briefly if a worker has not started: the system may have only this core for the worker. A
+// thread that never sleeps is descheduled for whole time slices, and its loop with it.
 void Team::let_begin(Worker& worker) {
   std::uint32_t ready = Worker::READY;
   if (worker.is_late.load(std::memory_order_relaxed) ||

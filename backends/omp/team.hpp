@@ -1,14 +1,13 @@
 // Threads that share the parts of a loop.
 //
-// The thread that calls a loop does the first part and a worker each of the others, the same one in
-// every call, which may still have its part in the cache. A part that no thread has begun is done
-// by the first free thread: no caller waits for a worker that the system has not woken. The result
-// of a part does not depend on the thread.
+// The thread that calls a loop computes the first part, and a worker each of the other parts. A
+// worker gets the same part in every call, because it may still have the data in its cache. If no
+// thread has started a part, the first free thread computes it: no caller waits for a worker that
+// the system has not woken. The result of a part does not depend on the thread.
 //
-// Who waits, for work or for its end, does so actively for microseconds and then sleeps. On crowded
-// cores (crowding.hpp) it sleeps at once: a thread that waits actively there uses up the time that
-// the system grants to the work it waits for. Sleeping workers are woken for parts that are long
-// enough.
+// A thread that waits, for work or for the end of a loop, waits actively for microseconds and then
+// sleeps. On crowded cores (crowding.hpp) it sleeps at once: an active wait would use up the CPU
+// time of the thread that it waits for. Sleeping workers are woken for parts that are long enough.
 #pragma once
 
 #include <condition_variable>
@@ -29,10 +28,10 @@ struct alignas(64) Worker {
   enum State : std::uint32_t {
     IDLE,    // waits actively, or is about to
     ASLEEP,  // waits for `wake`
-    READY,   // has a part that it has not begun
-    CALLED,  // the same, and the caller sleeps
-    TAKEN,   // is at it
-    AWAITED, // the same, and the caller sleeps
+    READY,   // has a part that it has not started
+    CALLED,  // as READY, and the caller sleeps
+    TAKEN,   // computes its part
+    AWAITED, // as TAKEN, and the caller sleeps
   };
   std::atomic<std::uint32_t> state{IDLE};
   std::atomic<bool> is_late{false}; // it was woken, and the system has not let it run yet

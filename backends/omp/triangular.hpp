@@ -154,8 +154,9 @@ struct triangular_levels {
   }
 };
 
-// Rows and entries of a level from which threads share it: they meet after each level, which takes
-// more than it saves on levels of fewer (7 points on 64^3 cells have 8000, 27 points 19000).
+// The number of rows and entries of a level from which threads share it: they have a barrier after
+// each level, which costs more than it saves on smaller levels (7 points on 64^3 cells have 8000,
+// 27 points 19000).
 constexpr i64 kSharedLevel = 12288;
 
 // Rows of a triangle, each computed after the rows that it needs.
@@ -167,8 +168,8 @@ struct TriangleRows {
   mat<T> x;
   i64 n, k;
 
-  // The previous row is often the last entry, and its result is still on its way: everything else
-  // is added up first, so that a row waits for one multiplication and addition.
+  // The previous row is often the last entry, and its result is not available yet: everything else
+  // is added up first, so that a row waits for one multiplication and one addition.
   template <bool Upper>
   void compute(i64 i) const {
     const i64 begin = indptr[i], end = indptr[i + 1];
@@ -187,7 +188,7 @@ struct TriangleRows {
   }
 
   // The rows begin, ..., end - 1 in their order. A separate function gives the same bits for every
-  // caller. A function of its own gives the same bits wherever it is called from.
+  // caller.
   template <bool Upper>
   [[gnu::noinline]] void compute(i64 begin, i64 end) const {
     for (i64 step = begin; step < end; ++step)

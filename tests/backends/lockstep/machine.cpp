@@ -1,18 +1,19 @@
-// A block of a GPU on the CPU: each work-item is a fiber, and nothing happens between two of them
-// but where they meet. Kernel text runs unchanged; an action that no GPU allows is an error with a
-// sentence:
+// A block of a GPU on the CPU: each work-item is a fiber, and work-items are ordered only where
+// they synchronize. Kernel text runs unchanged. An action that no GPU allows is an error with a
+// message:
 //
-// - lanes of a wave that meet at different calls, or of which some have returned (divergent code);
-// - work-items of a block that meet at different barriers, or of which some have returned;
-// - a shuffle that asks for a lane that is not there;
-// - a block that leaves a barrier half full, or copies on their way.
+// - lanes of a wave that synchronize at different calls, or of which some have returned (divergent
+//   code);
+// - work-items of a block that reach different barriers, or of which some have returned;
+// - a shuffle that reads from a lane that does not exist;
+// - a block that ends with a barrier half full, or with copies in flight.
 //
-// Shared memory holds garbage when a block begins. Nothing is ordered but by meetings, and
-// `schedule` says which of the other orders it is: below 8, a wave runs as far as it can before the
-// next one starts, bit 0 reverses lanes, bit 1 waves, bit 2 blocks, and copies arrive at once. From
-// 8 on it is a seed: waves take turns in a random order, and copies arrive at random times in any
-// order, but awaited copies not before the wait. A kernel without a necessary barrier finds the old
-// value under one of them.
+// Shared memory holds garbage when a block begins. Only synchronization orders the work-items, and
+// `schedule` selects one of the orders that are left. Below 8, a wave runs as far as it can before
+// the next wave starts, bit 0 reverses lanes, bit 1 waves, bit 2 blocks, and copies arrive at once.
+// From 8 on it is a seed: waves run in a random order, and copies arrive at random times in any
+// order, but awaited copies not before the wait. With one of these orders, a kernel without a
+// necessary barrier reads the old value.
 #include "machine.hpp"
 
 #include <algorithm>
@@ -44,7 +45,7 @@ struct rendezvous {
   unsigned long long votes = 0, result = 0;
 };
 
-// A barrier in shared memory: it turns when all have arrived and all bytes have come.
+// A barrier in shared memory: its phase ends when all have arrived and all bytes have been copied.
 struct counting {
   int each = 0, missing = 0;
   long long bytes = 0;
@@ -138,7 +139,7 @@ void blame(const std::string& what) {
               std::to_string(m.wave) + ")";
 }
 
-// A kernel that went wrong never goes on: its fibers begin anew.
+// A launch with an error does not continue: its fibers start anew in the next launch.
 [[noreturn]] void fail(const std::string& what) {
   blame(what);
   _longjmp(m.scheduler, 1);
@@ -277,7 +278,7 @@ void counting_arrive(unsigned barrier, unsigned bytes) {
 
 void counting_wait(unsigned barrier, unsigned parity) {
   const counting& b = known(barrier);
-  self().waits = nullptr; // asks again and again
+  self().waits = nullptr; // tests again and again
   while (b.phase == parity)
     yield();
 }
@@ -491,7 +492,7 @@ namespace {
 
 int place_in(int i, int count, unsigned reversed) { return reversed ? count - 1 - i : i; }
 
-// Every lane of a wave that can go on does, until it waits.
+// Runs every lane of a wave that can run, until it waits.
 void turn(int wave) {
   for (int i = 0; i < m.wave && m.error.empty(); ++i) {
     const int thread = wave * m.wave + place_in(i, m.wave, m.schedule & 1);

@@ -1,9 +1,9 @@
-// The functions of a block for kernel text, in place of a GPU's; machine.cpp runs them. There is no
-// standard header here: hundreds of programs include this one, and parsing them took longer than
-// the kernels.
+// The functions of a block for kernel text, in place of the functions of a GPU; machine.cpp
+// implements them. There is no standard header here: hundreds of programs include this file, and
+// parsing standard headers took longer than the kernels.
 //
-// Compile with -O0: at higher levels one call of the text may become several calls of the code, or
-// several one, and calls are told apart by their return addresses.
+// Compile with -O0: at higher levels one call in the text may become several calls in the code, or
+// several calls one, and calls are distinguished by their return addresses.
 #pragma once
 
 #define __shared__
@@ -65,7 +65,7 @@ void counting_init(unsigned barrier, int arrivals);
 void counting_arrive(unsigned barrier, unsigned bytes);
 void counting_wait(unsigned barrier, unsigned parity);
 bool counting_turned(unsigned barrier, unsigned parity);
-// The copy arrives later, and the barrier is told then.
+// The copy arrives later, and then informs the barrier.
 void copy(unsigned to, const void* from, unsigned bytes, unsigned barrier);
 
 // ---------------------------------------------------------------- copies that a work-item waits
@@ -83,12 +83,12 @@ void arrive_when_copied(unsigned barrier);
 
 enum class halves { ieee, bfloat };
 
-// d (16 x 8) += a (16 x 16) b (16 x 8) of a wave, as mma.m16n8k16 deals them out.
+// d (16 x 8) += a (16 x 16) b (16 x 8) of a wave, with the register layout of mma.m16n8k16.
 void wave_product(float* d, const unsigned* a, const unsigned* b, halves kind);
-// ldmatrix.x4: four cores of 8 x 8, of which each lane names a row; transposed with .trans.
+// ldmatrix.x4: four cores of 8 x 8; each lane gives the address of a row; transposed with .trans.
 void load_cores(unsigned* b, unsigned row, bool transposed);
 // d (64 x columns) (+)= a (64 x 16) b of a warpgroup: registers by address, and operands in shared
-// memory by descriptors; b's may have its rows along the 16.
+// memory by descriptors; the rows of b may be along the dimension of 16.
 struct product {
   float* d;
   const unsigned* a; // or null, if it is in shared memory
@@ -105,8 +105,8 @@ void wait_for_products(int left);
 
 // ---------------------------------------------------------------- shared memory
 
-// Shared memory has garbage in it when a block begins, like the real one. A program is one text:
-// its static variables are its own.
+// Shared memory holds garbage when a block begins, as on a GPU. Each program is one translation
+// unit with its own static variables.
 struct shared_place {
   void* data;
   unsigned long bytes;
