@@ -139,7 +139,10 @@ def main() -> None:
     command += ["-j", "auto", "-c", str(Path(__file__).parent), "-d", str(WORK / "doctrees")]
     status = subprocess.run([*command, str(PAGES), str(HTML)], check=False, cwd=ROOT).returncode
     if missing := unwritten(PAGES, HTML):
-        sys.exit(f"site: Sphinx wrote no HTML for {', '.join(missing)}; run make site again")
+        sys.exit(
+            f"site: Sphinx wrote no HTML for {', '.join(missing)}; an error in one of "
+            "them ended its parallel writer, and the same command of sphinx with -j 1 prints it"
+        )
     if status == 0:
         print(f"site: {repair(HTML)} pages of wollemi {places.version()} in {HTML}")
     sys.exit(status)

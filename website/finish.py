@@ -56,7 +56,8 @@ def repair(folder: Path) -> int:
 def unwritten(pages: Path, folder: Path) -> list[str]:
     """Return the Markdown pages that have no page of HTML.
 
-    A writer of a parallel Sphinx that is killed leaves its pages out, and Sphinx reports success.
+    An error in a parallel writer of Sphinx ends the other writers too. Sphinx 9.0 hides the error
+    and reports success.
 
     Parameters
     ----------

@@ -11,10 +11,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from .menu import card
+from .packages import description, packages
 from .places import PAGES, ROOT, WORK, version
 
 #: The programs, in reading order.
@@ -170,15 +172,25 @@ def write_gallery() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     lines = [HEAD]
     for group, names in groups().items():
-        lines += [f"## {group}", "", "::::{grid} 1 2 3 3", ":gutter: 3", ""]
+        cards = []
         for name in names:
             example = ROOT / f"examples/{name}.py"
             pictures = _write_page(example, folder)
             image = pictures[0][1] if pictures else ""
-            lines += [card(title_of(example), f"/examples/{name}", sentence_of(example), image), ""]
-        pages = "\n".join(f"/examples/{name}" for name in names)
-        lines += ["::::", "", f"```{{toctree}}\n:hidden:\n:caption: {group}\n\n{pages}\n```", ""]
+            cards.append(card(title_of(example), f"/examples/{name}", sentence_of(example), image))
+        lines.append(_group(group, cards, names))
+    names = tuple(path.name for path in packages())
+    cards = [card(path.name, f"/examples/{path.name}", description(path)) for path in packages()]
+    lines.append(_group("Packages", cards, names))
     (folder / "index.md").write_text("\n".join(lines) + "\n")
+
+
+def _group(title: str, cards: Sequence[str], names: Sequence[str]) -> str:
+    """Return a group of the gallery: its cards, and the menu of its pages."""
+    pages = "\n".join(f"/examples/{name}" for name in names)
+    menu = f"```{{toctree}}\n:hidden:\n:caption: {title}\n\n{pages}\n```"
+    grid = ["::::{grid} 1 2 3 3\n:gutter: 3", *cards, "::::"]
+    return "\n\n".join([f"## {title}", *grid, menu, ""])
 
 
 def _write_page(example: Path, folder: Path) -> list[tuple[str, str]]:

@@ -1,9 +1,14 @@
-"""A page for each package in a folder of ``examples/``: the text of its files."""
+"""A page for each package in a folder of ``examples/``: the text of its files.
+
+The gallery has a card for each and names the pages in its menu: the theme cannot draw the menu of
+a page that no menu names.
+"""
 
 from __future__ import annotations
 
 import tomllib
 from pathlib import Path
+from typing import Any
 
 from .places import PAGES, ROOT
 
@@ -24,18 +29,33 @@ def write_packages() -> None:
         target.write_text(page_of(folder))
 
 
+def project(folder: Path) -> dict[str, Any]:
+    """Return the table ``project`` of a package."""
+    table: dict[str, Any] = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
+    return table
+
+
+def description(folder: Path) -> str:
+    """Return the sentence that describes a package.
+
+    Examples
+    --------
+    >>> description(packages()[0])
+    'A format of bands, a solver and a preconditioner in a package of their own.'
+    """
+    return f"{project(folder)['description'].rstrip('.')}."
+
+
 def page_of(folder: Path) -> str:
     """Return the page of a package, as Markdown.
 
     Examples
     --------
-    >>> page_of(packages()[0]).splitlines()[4]
+    >>> page_of(packages()[0]).splitlines()[0]
     '# A package: wollemi-bands'
     """
-    project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
     parts = [
-        "---\norphan: true\n---\n",
-        f"# A package: {project['name']}\n",
+        f"# A package: {project(folder)['name']}\n",
         "[A whole package](../docs/extend.md#a-whole-package) describes these files.\n",
     ]
     for path in files_of(folder):

@@ -213,6 +213,7 @@ def test_every_link_of_a_page_leads_to_a_page_of_the_site():
 def test_a_package_of_the_examples_has_a_page_with_its_files():
     for folder in packages.packages():
         page = packages.page_of(folder)
+        assert page.startswith(f"# A package: {packages.project(folder)['name']}")
         for path in packages.files_of(folder):
             assert f"## `{path.relative_to(folder)}`" in page and path.read_text().strip() in page
 
