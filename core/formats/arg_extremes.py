@@ -49,7 +49,6 @@ def _of_all(csr: Csr, which: Extreme, explicit: bool) -> int:
     """Return the position of the first extreme entry, counted row by row."""
     executor, xp = csr.executor, csr.executor.xp
     positions = csr.shape[0] * csr.shape[1]
-    missing = _first_missing(csr)
     if csr.nnz == 0:
         return 0
     at = int(getattr(xp, f"arg{which.name}")(csr.data))
@@ -61,16 +60,20 @@ def _of_all(csr: Csr, which: Extreme, explicit: bool) -> int:
         return found
     zero = csr.dtype.type(0)
     if value == zero:
-        return min(found, missing)
-    return missing if which.function(value, zero) == zero else found
+        return min(found, _first_missing(csr))
+    return _first_missing(csr) if which.function(value, zero) == zero else found
 
 
 def _first_missing(csr: Csr) -> int:
-    """Return the first position without an entry, counted row by row."""
-    xp, n = csr.executor.xp, csr.shape[1]
-    keys = row_numbers(csr).astype(np.int64) * n + csr.indices
-    gaps = xp.flatnonzero(keys != xp.arange(csr.nnz))
-    return int(gaps[0]) if gaps.size else csr.nnz
+    """Return the first position without an entry, counted row by row.
+
+    Rows before the first one that is not full have a column for each entry.
+    """
+    executor, xp, n = csr.executor, csr.executor.xp, csr.shape[1]
+    row = int(xp.argmax(csr.indptr[1:] - csr.indptr[:-1] < n))  # one row is not full
+    begin, end = (int(bound) for bound in executor.to_host(csr.indptr[row : row + 2]))
+    gaps = csr.indices[begin:end] != xp.arange(end - begin)
+    return row * n + (int(xp.argmax(gaps)) if bool(xp.any(gaps)) else end - begin)
 
 
 def _of_rows(csr: Csr, which: Extreme, explicit: bool) -> Array:
