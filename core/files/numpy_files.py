@@ -63,6 +63,7 @@ class _Archive:
     def __init__(self, archive: zipfile.ZipFile) -> None:
         self._archive = archive
         self._names = set(archive.namelist())
+        self._headers: dict[str, _Header] = {}
 
     def entries(self) -> Compressed | Coordinates:
         """Return the entries that the arrays describe."""
@@ -99,8 +100,14 @@ class _Archive:
         return self._archive.open(f"{name}.npy")
 
     def _header(self, name: str) -> _Header:
-        with self._open(name) as member:
-            header = _header(member)
+        if name not in self._headers:
+            with self._open(name) as member:
+                self._headers[name] = self._checked_header(name, member)
+        return self._headers[name]
+
+    def _checked_header(self, name: str, member: IO[bytes]) -> _Header:
+        """Read a header; the member must be as long as the header says."""
+        header = _header(member)
         there = self._archive.getinfo(f"{name}.npy").file_size
         if header.nbytes > there:
             raise InvalidMatrix(f"{name}: truncated: {header} in {there} bytes")
@@ -110,25 +117,33 @@ class _Archive:
         require(sum(self._header(name).nbytes for name in names), "its arrays need")
 
     def _array(self, name: str) -> HostArray:
+        header = self._header(name)
         with self._open(name) as member:
-            return _body(member, _header(member), name)
+            _skip_header(member)
+            return _body(member, header, name)
 
     def _numbers(self, name: str) -> HostArray:
         _check_numbers(self._header(name), name)
         return self._array(name)
 
     def _word(self, name: str) -> str:
-        header = self._header(name)
-        if header.dtype.kind not in "SU" or header.nbytes > _LONGEST_WORD or not header.nbytes:
-            raise InvalidMatrix(f"{name}: expected a word, got {header}")
-        word = self._array(name).ravel()[0]
+        with self._open(name) as member:
+            header = self._checked_header(name, member)
+            self._check_word(name, header)
+            word = _body(member, header, name).ravel()[0]
         return word.decode("ascii", "replace") if isinstance(word, bytes) else str(word)
 
+    @staticmethod
+    def _check_word(name: str, header: _Header) -> None:
+        if header.dtype.kind not in "SU" or header.nbytes > _LONGEST_WORD or not header.nbytes:
+            raise InvalidMatrix(f"{name}: expected a word, got {header}")
+
     def _shape(self) -> tuple[int, int]:
-        header = self._header("shape")
-        if header.shape != (2,) or header.dtype.kind not in "iu":
-            raise InvalidMatrix(f"shape: expected two integers, got {header}")
-        rows, columns = self._numbers("shape").tolist()
+        with self._open("shape") as member:
+            header = self._checked_header("shape", member)
+            if header.shape != (2,) or header.dtype.kind not in "iu":
+                raise InvalidMatrix(f"shape: expected two integers, got {header}")
+            rows, columns = _body(member, header, "shape").tolist()
         if rows < 0 or columns < 0:
             raise InvalidMatrix(f"shape: expected rows and columns, got {rows}, {columns}")
         return rows, columns
@@ -159,6 +174,13 @@ def _header(stream: IO[bytes]) -> _Header:
     if any(length < 0 for length in shape):
         raise InvalidMatrix(f"a negative length in shape {shape}")
     return _Header(tuple(int(length) for length in shape), fortran, dtype)
+
+
+def _skip_header(stream: IO[bytes]) -> None:
+    """Read a header that is known, without parsing it."""
+    version = npy.read_magic(stream)
+    length = 2 if version == (1, 0) else 4
+    stream.read(int.from_bytes(stream.read(length), "little"))
 
 
 def _body(stream: IO[bytes], header: _Header, name: str) -> HostArray:
