@@ -25,6 +25,7 @@ from .selection import (
     from_dense,
     masked_columns,
     row_slice,
+    row_view,
     take_columns,
     take_rows,
     values_at,
@@ -73,8 +74,7 @@ def _item(matrix: Matrix, key: Any) -> Any:
         _refuse_two_dimensions(row, column)
         row, column = (_as_array(matrix, key) for key in (row, column))
     if isinstance(row, int):
-        only = _chosen(_chosen(matrix, 0, slice(row, row + 1)), 1, column)
-        return SparseVector._of(apart(only, matrix))
+        return SparseVector._of(_block(matrix, slice(row, row + 1), column))
     if isinstance(column, int):
         rows = _chosen(matrix, 0, row)
         return SparseVector._of(column_slice(rows, column, column + 1).transpose())
@@ -85,7 +85,16 @@ def _item(matrix: Matrix, key: Any) -> Any:
 
 def _block(matrix: Matrix, row: Any, column: Any) -> Csr:
     """Return rows and columns; at least one key is a slice."""
+    if isinstance(row, slice) and not any(map(_is_all, (row, column), matrix.shape)):
+        start, stop, step = _bounds(row, matrix.shape[0])
+        if step == 1:  # only the entries in the columns are copied
+            return _chosen(row_view(matrix, start, stop), 1, column)
     return apart(_chosen(_chosen(matrix, 0, row), 1, column), matrix)
+
+
+def _is_all(key: Any, extent: int) -> bool:
+    """Return whether a key is a slice that selects everything in order."""
+    return isinstance(key, slice) and _bounds(key, extent) == (0, extent, 1)
 
 
 def entry(matrix: Matrix, row: int, column: int) -> Any:
@@ -231,16 +240,21 @@ def _chosen(matrix: Matrix, axis: int, key: Any) -> Csr:
     take = take_columns if axis else take_rows
     if not isinstance(key, slice):
         return take(matrix, key)
-    try:
-        start, stop, step = key.indices(matrix.shape[axis])
-    except TypeError as error:
-        raise InvalidIndex(f"index: {error}, got {key}") from None
+    start, stop, step = _bounds(key, matrix.shape[axis])
     if (start, stop, step) == (0, matrix.shape[axis], 1):
         csr: Csr = matrix.asformat("csr")
         return csr
     if step == 1:
         return (column_slice if axis else row_slice)(matrix, start, stop)
     return take(matrix, matrix.executor.xp.arange(start, stop, step))
+
+
+def _bounds(key: slice, extent: int) -> tuple[int, int, int]:
+    """Return the start, the stop and the step of a slice of an axis."""
+    try:
+        return key.indices(extent)
+    except TypeError as error:
+        raise InvalidIndex(f"index: {error}, got {key}") from None
 
 
 def _as_array(matrix: Matrix, key: Any) -> Array:

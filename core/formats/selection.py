@@ -27,7 +27,7 @@ from .rowwise import (
 from .sparse_vector import SparseVector
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from ..executor import Array, Executor
     from .base import Matrix
@@ -127,12 +127,34 @@ def take_rows(matrix: Matrix, chosen: Array) -> Csr:
 
 def row_slice(matrix: Matrix, start: int, stop: int) -> Csr:
     """Return adjacent rows, whose entries are adjacent too."""
+    rows = row_view(matrix, start, stop)
+    data, indices = (rows.executor.copy(array) for array in (rows.data, rows.indices))
+    return Csr._from_arrays(rows.executor, rows.shape, data, indices, rows.indptr)
+
+
+def row_view(matrix: Matrix, start: int, stop: int) -> Csr:
+    """Return adjacent rows that share the entries of the matrix, to select some of them."""
     csr, stop = as_rows(matrix), max(start, stop)
-    indptr = csr.indptr[start : stop + 1]
-    first, last = (int(b) for b in csr.executor.to_host(indptr[:: max(stop - start, 1)])[[0, -1]])
-    data, indices = (csr.executor.copy(a[first:last]) for a in (csr.data, csr.indices))
+    bounds = csr.executor.to_host(csr.indptr[start : stop + 1 : max(stop - start, 1)])
+    return _rows_between(csr, start, stop, int(bounds[0]), int(bounds[-1]))
+
+
+def _rows_between(csr: Csr, start: int, stop: int, first: int, last: int) -> Csr:
+    """Return adjacent rows, which have the entries from ``first`` to ``last``, without copies."""
+    indptr = csr.indptr[start : stop + 1] - csr.index_dtype.type(first)
     shape = (stop - start, csr.shape[1])
-    return Csr._from_arrays(csr.executor, shape, data, indices, indptr - indptr.dtype.type(first))
+    return Csr._from_arrays(
+        csr.executor, shape, csr.data[first:last], csr.indices[first:last], indptr
+    )
+
+
+def each_row(matrix: Matrix) -> Iterator[SparseVector]:
+    """Yield the rows as sparse vectors; the host waits once for the ends of all rows."""
+    csr = as_rows(matrix)
+    ends = csr.executor.to_host(csr.indptr)
+    for i in range(csr.shape[0]):
+        row = _rows_between(csr, i, i + 1, int(ends[i]), int(ends[i + 1]))
+        yield SparseVector._of(row.copy())
 
 
 def take_columns(matrix: Matrix, chosen: Array) -> Csr:

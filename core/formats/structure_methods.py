@@ -10,7 +10,7 @@ from ..errors import UnsupportedOperation
 from .arg_extremes import arg_extreme
 from .reductions import LARGEST, SMALLEST, written
 from .reshaping import asked_shape, nonzero, reshape, resized, with_diagonal
-from .selection import triangle
+from .selection import each_row, triangle
 
 if TYPE_CHECKING:
     from ..executor import Array
@@ -213,8 +213,7 @@ class StructureMethods:
 
     def __iter__(self) -> Iterator[SparseVector]:
         """Iterate over the rows as sparse vectors."""
-        matrix = self._structure
-        return (matrix[i] for i in range(matrix.shape[0]))
+        return each_row(self._structure)
 
     def __len__(self) -> int:
         """Refuse ``len(A)``, as SciPy does."""
