@@ -25,8 +25,8 @@ class NativeScans(ArrayScans):
         return found
 
     def copy_of_indices(self, on: Executor, indices: Array) -> tuple[Array, int] | None:
-        """Copy large indices with all threads; return the copy and the largest index, else None."""
-        if indices.nbytes < SHARED_COPY or native().recording():
+        """Copy indices, with all threads if there are many; return the copy and the largest one."""
+        if native().recording():
             return None
         made = on.allocate(indices.shape, indices.dtype)
         return made, native().indices_copy(on, indices, made)
