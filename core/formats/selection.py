@@ -148,13 +148,19 @@ def _rows_between(csr: Csr, start: int, stop: int, first: int, last: int) -> Csr
     )
 
 
+#: Rows of which the host reads the ends in one wait when it iterates over all rows.
+ROWS_AT_ONCE = 1024
+
+
 def each_row(matrix: Matrix) -> Iterator[SparseVector]:
-    """Yield the rows as sparse vectors; the host waits once for the ends of all rows."""
+    """Yield the rows as sparse vectors; the host waits once for the ends of many rows."""
     csr = as_rows(matrix)
-    ends = csr.executor.to_host(csr.indptr)
-    for i in range(csr.shape[0]):
-        row = _rows_between(csr, i, i + 1, int(ends[i]), int(ends[i + 1]))
-        yield SparseVector._of(row.copy())
+    for start in range(0, csr.shape[0], ROWS_AT_ONCE):
+        ends = csr.executor.to_host(csr.indptr[start : start + ROWS_AT_ONCE + 1])
+        for i in range(len(ends) - 1):
+            first, last = int(ends[i]), int(ends[i + 1])
+            row = _rows_between(csr, start + i, start + i + 1, first, last)
+            yield SparseVector._of(row.copy())
 
 
 def take_columns(matrix: Matrix, chosen: Array) -> Csr:
