@@ -109,7 +109,7 @@ def _estimated(A: LinOp, inverse: LinOp, steps: int) -> Spectrum:
 SHORTENED = 0.7
 
 #: A space is exhausted if the remainder of a product has at most this many unit roundoffs.
-EXHAUSTED = 100
+EXHAUSTED_ROUNDOFFS = 100
 
 
 class _Arnoldi:
@@ -127,7 +127,7 @@ class _Arnoldi:
         hessenberg = np.zeros((steps + 1, steps), np.complex128)
         if self.append(_start(self.executor, self.A)) is None:
             return None
-        limit = EXHAUSTED * float(np.finfo(self.A.dtype).eps)
+        limit = EXHAUSTED_ROUNDOFFS * float(np.finfo(self.A.dtype).eps)
         for j in range(steps):
             w = self.product(j)
             before = _norm(self.executor, w)

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from .types import DeviceHandle
 
 #: Error codes (cudaError_t) after which the process cannot use the device any more.
-LOST = {
+REASONS_OF_LOST_DEVICE = {
     700: "a kernel accessed memory that is not its own",
     702: "a kernel ran longer than the system allows",
     719: "a kernel failed",
@@ -94,7 +94,7 @@ def translate(error: Exception, where: str, label: str, nbytes: int = 0) -> Devi
         return OutOfDeviceMemory(
             f"{where}: no memory left for {label}: {error}. Free arrays that are not needed"
         )
-    why = LOST.get(status)
+    why = REASONS_OF_LOST_DEVICE.get(status)
     remedy = (
         f"{why}; the process must be started anew to use the device again"
         if why

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 #: Smallest number of entries for which passes pay; fewer entries are sorted one key at a time.
 #: Below a million entries, both consist mostly of launches: 254 and 363 microseconds for 4096
 #: entries, 214 and 295 for 2^17 (H100, 26 November).
-FEWEST = 1 << 10
+FEWEST_ENTRIES = 1 << 10
 
 #: Target number of entries per bucket: blocks can sort up to one and a half times this number.
 OF_BUCKET = simt.BUCKET_ENTRIES * 2 // 3
@@ -232,7 +232,7 @@ def all_digits(bits: int, most: int) -> list[Digits]:
 
 def pays(entries: KeyedEntries) -> bool:
     """Return whether passes are expected to be faster than sorting each key's entries."""
-    return FEWEST <= entries.size < 2**31 and entries.limit < 2**31
+    return FEWEST_ENTRIES <= entries.size < 2**31 and entries.limit < 2**31
 
 
 def sorted_by_key(executor: GpuExecutor, entries: KeyedEntries) -> Sorted:

@@ -315,13 +315,13 @@ class OmpExecutor(Executor):
 
 
 #: Do not align smaller arrays (bytes): finding the address takes a microsecond, more than it saves.
-SMALL = 16384
+UNALIGNED_BYTES = 16384
 
 
 def _aligned(make: Callable[..., Any], shape: tuple[int, ...], dtype: DTypeLike) -> Array:
     dtype = np.dtype(dtype)
     size = math.prod(shape) * dtype.itemsize
-    if size < SMALL:
+    if size < UNALIGNED_BYTES:
         array: Array = make(shape, dtype)
         return array
     memory = make(size + CACHE_LINE, np.uint8)

@@ -84,10 +84,10 @@ subtract = declare(
 #: fraction of its length is orthogonal up to one digit; a vector that loses more is projected a
 #: second time. With 0.7071, their strictest value, the real systems of the tests take the same
 #: iterations and twice the projections.
-KEPT = 0.1
+KEPT_LENGTH = 0.1
 
 #: The columns that must be orthogonalized a second time.
-LOSES_DIGITS = Shrunk("after", "before", KEPT)
+LOSES_DIGITS = Shrunk("after", "before", KEPT_LENGTH)
 
 reproject = declare(
     "gmres.reproject",

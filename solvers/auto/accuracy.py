@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ...core.linop import LinOp
 
 #: Warn in the result when the estimated relative error of ``x`` exceeds this value.
-LARGE = 0.01
+LARGE_ERROR = 0.01
 
 #: Treat the part of a right-hand side outside of the range as rounding error if its norm, relative
 #: to that of ``b``, is below this value.
@@ -38,7 +38,7 @@ def about_error(error: float | None, condition: float | None) -> list[str]:
     condition : float or None
         The estimated condition number of the matrix.
     """
-    if error is None or not error > LARGE:
+    if error is None or not error > LARGE_ERROR:
         return []
     why = "" if condition is None else f" (condition number of at least {condition:.1g})"
     said = (

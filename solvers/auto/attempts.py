@@ -34,13 +34,13 @@ from ..driver.loop import UNLIMITED
 from ..driver.scaling import norms
 from ..krylov.base import KrylovSolver
 from ..registry import SOLVERS
-from .accuracy import LARGE, about_constants, about_error, rounding_of
+from .accuracy import LARGE_ERROR, about_constants, about_error, rounding_of
 from .candidates import DIRECT, Candidate, CandidateKey
 from .estimating import EstimatingCg
 from .kept import borrowed_solver, kept_direct
 from .least_squares import shortest
 from .merging import merged, take
-from .patience import LONGER, Outlook, Patience
+from .patience import TIMES_OF_KNOWN, Outlook, Patience
 from .pool import Pool
 from .singular import why_singular
 from .stop_limits import limits_of
@@ -335,7 +335,7 @@ class Attempts:
 
     def _is_at_precision(self, result: Result) -> bool:
         """End the attempts if the residual of accurate factors is at the limit of the precision."""
-        if result.converged or result.error is None or not result.error <= LARGE:
+        if result.converged or result.error is None or not result.error <= LARGE_ERROR:
             return False
         limit = rounding_of(self.A, result.x)
         norm, threshold = (np.atleast_1d(v) for v in (result.residual_norm, result.threshold))
@@ -646,8 +646,8 @@ class Attempts:
                 return None
         trusted = first.trusted and not pool.has_lines
         if not pool.ready:
-            if trusted and done < LONGER * first.iterations:
-                rest = min(rest, (LONGER * first.iterations - done) * first.per_iteration)
+            if trusted and done < TIMES_OF_KNOWN * first.iterations:
+                rest = min(rest, (TIMES_OF_KNOWN * first.iterations - done) * first.per_iteration)
             if (trusted or not cheap) and rest <= least:
                 return None
         alternative = self._alternative()

@@ -29,35 +29,35 @@ SUPERLU = "superlu"
 #: Expected iterations of CG with multigrid for a residual reduction to 1e-8, by the kind of matrix:
 #: scalar elliptic equations; systems with one constant per unknown of a node as near null space;
 #: systems with rigid body modes as near null space; other matrices.
-CYCLES = {"elliptic": 11.0, "blocks": 35.0, "modes": 16.0, "other": 120.0}
+MULTIGRID_ITERATIONS = {"elliptic": 11.0, "blocks": 35.0, "modes": 16.0, "other": 120.0}
 
 #: Expected iterations of CG per level of a breadth-first search and per unit of the natural
 #: logarithm of the residual reduction. Measured: 880 iterations for 299 + 299 levels in 2D, 184 for
 #: 147 levels in 3D.
-FOR_LEVELS = 0.075
+ITERATIONS_PER_LEVEL = 0.075
 
-#: Factors of the expected iterations for matrices that do not look like diffusion (UNKNOWN), and
-#: for nodes with several unknowns (OF_BLOCKS).
-UNKNOWN, OF_BLOCKS = 3.0, 5.0
+#: Factors of the expected iterations for matrices that do not look like diffusion
+#: (FACTOR_OF_UNKNOWN), and for nodes with several unknowns (FACTOR_OF_BLOCKS).
+FACTOR_OF_UNKNOWN, FACTOR_OF_BLOCKS = 3.0, 5.0
 
 #: The same factor for indefinite matrices of wave problems. Measured: MINRES takes 1070 iterations
 #: where CG takes 290 for diffusion on the same grid, and 230 where CG takes 145 on a smaller grid.
-OF_WAVES = 5.0
+FACTOR_OF_WAVES = 5.0
 
 #: Factor of the expected iterations for a jumping coefficient. Measured: 1627 iterations for 285
 #: expected ones with jumps over six orders of magnitude, 1104 for 285 for a random walker, 2404 for
 #: 570 on a larger image.
-OF_JUMPS = 4.0
+FACTOR_OF_JUMPS = 4.0
 
 #: The diagonal of a non-Hermitian matrix is weak if the ratio of a row's off-diagonal sum to its
-#: diagonal entry exceeds WEAK_ROW for the largest row and WEAK for the third quartile of the rows.
-#: The expected iterations then grow by the factor OF_WEAK. BiCGSTAB breaks down for bands of random
-#: numbers (ratio 15 or more); power flow matrices have 1.3.
-WEAK, WEAK_ROW, OF_WEAK = 5.0, 20.0, 6.0
+#: diagonal entry exceeds WEAK_ROW for the largest row and WEAK_QUARTILE for the third quartile of
+#: the rows. The expected iterations then grow by the factor FACTOR_OF_WEAK. BiCGSTAB breaks down
+#: for bands of random numbers (ratio 15 or more); power flow matrices have 1.3.
+WEAK_QUARTILE, WEAK_ROW, FACTOR_OF_WEAK = 5.0, 20.0, 6.0
 
 #: Factor of the expected iterations without a matching if rows are out of order: few of these
 #: solves converge.
-UNMATCHED = 10.0
+FACTOR_OF_UNMATCHED = 10.0
 
 #: Without a preconditioner, multiply the expected iterations by the fourth root of the range of the
 #: diagonal, divided by FEW_MAGNITUDES; at least by 1, at most by MOST_UNSCALED. Measured for a
@@ -66,43 +66,50 @@ UNMATCHED = 10.0
 FEW_MAGNITUDES, MOST_UNSCALED = 10.0, 20.0
 
 #: Ratio of the iterations with incomplete factors to the iterations with Jacobi.
-BY_FACTORS = 0.38
+RATIO_OF_FACTORS_TO_JACOBI = 0.38
 
 #: Lower bound of the additional factor for matrices with lines of large entries.
-OF_LINES = 0.15
+LEAST_FACTOR_OF_LINES = 0.15
 
 #: Expected iterations with incomplete factors that are exact, or nearly so.
-EXACT = 4.0
+ITERATIONS_OF_EXACT = 4.0
 
 #: Factor of the expected iterations with incomplete factors for a Hermitian indefinite matrix
 #: without zeros on the diagonal: its incomplete factors are poor. With zeros on the diagonal and
 #: matched rows the estimate needs no such factor: a KKT system took 113 iterations where 134 were
 #: expected.
-OF_INDEFINITE = 6.0
+FACTOR_OF_INDEFINITE = 6.0
 
 #: Iterations with incomplete factors of matched rows grow with this power of the observed slowness
 #: of methods with Jacobi.
-OF_MATCHED = 0.5
+EXPONENT_OF_MATCHED = 0.5
 
 #: Ratio of the iterations of BiCGSTAB to the iterations of CG for the same number of levels.
-BICGSTAB = 0.6
+RATIO_OF_BICGSTAB_TO_CG = 0.6
 
 #: Time of one iteration of each method relative to CG, without a preconditioner.
-RELATIVE = {"cg": 1.0, "fcg": 1.1, "minres": 1.1, "bicgstab": 2.0, "cgs": 2.0, "gmres": 2.5}
+TIME_RELATIVE_TO_CG = {
+    "cg": 1.0,
+    "fcg": 1.1,
+    "minres": 1.1,
+    "bicgstab": 2.0,
+    "cgs": 2.0,
+    "gmres": 2.5,
+}
 
 #: Applications of the preconditioner in one iteration; 1 for methods not listed.
 APPLICATIONS = {"bicgstab": 2, "cgs": 2}
 
 #: Degree of the polynomial preconditioner.
-DEGREE = 4
+POLYNOMIAL_DEGREE = 4
 
-#: Without a structural analysis, a diffusive matrix with more than OF_PLANE entries per row counts
-#: as a 3D grid, any other matrix as a 2D grid. The number of levels is estimated as PLANE_LEVELS *
-#: sqrt(n) or SPACE_LEVELS * cbrt(n) for n rows.
-OF_PLANE, PLANE_LEVELS, SPACE_LEVELS = 6.0, 2.0, 3.0
+#: Without a structural analysis, a diffusive matrix with more than ENTRIES_OF_PLANE entries per row
+#: counts as a 3D grid, any other matrix as a 2D grid. The number of levels is estimated as
+#: PLANE_LEVELS * sqrt(n) or SPACE_LEVELS * cbrt(n) for n rows.
+ENTRIES_OF_PLANE, PLANE_LEVELS, SPACE_LEVELS = 6.0, 2.0, 3.0
 
 #: A diffusive matrix with at most this many entries per row counts as one-dimensional.
-OF_LINE = 3.0
+ENTRIES_OF_LINE = 3.0
 
 #: Below this number of rows, devices run all iterations of CG in one kernel, which finishes before
 #: multigrid is set up.
@@ -236,19 +243,21 @@ class Candidates:
         levels = self._guessed_levels()
         if found.has_structure and found.structure.dimension < UNRELIABLE:
             levels = float(found.structure.levels)
-        by_levels = FOR_LEVELS * levels * self.reduction * factor
+        by_levels = ITERATIONS_PER_LEVEL * levels * self.reduction * factor
         if found.block_size > 1:
-            by_levels *= OF_BLOCKS
+            by_levels *= FACTOR_OF_BLOCKS
         elif not found.looks_diffusive:
-            by_levels *= OF_WAVES if found.facts.negative_for_constants else UNKNOWN
+            by_levels *= (
+                FACTOR_OF_WAVES if found.facts.negative_for_constants else FACTOR_OF_UNKNOWN
+            )
         most = 20.0 * self.n
         if weak < 1:
             condition = (1 + weak) / (1 - weak)
             most = min(most, max(0.5 * sqrt(condition) * self.reduction, 3.0))
         if by_levels < most and self.jumps:
-            by_levels *= OF_JUMPS
+            by_levels *= FACTOR_OF_JUMPS
         if self.has_weak_diagonal:
-            by_levels *= OF_WEAK
+            by_levels *= FACTOR_OF_WEAK
         return min(max(by_levels, 10.0), most)
 
     @property
@@ -263,12 +272,12 @@ class Candidates:
         found = self.properties
         if found.facts.hermitian or not self.on_host or not found.dominance > WEAK_ROW:
             return False
-        return found.sample.weakness > WEAK
+        return found.sample.weakness > WEAK_QUARTILE
 
     @property
     def is_along_a_line(self) -> bool:
         """Whether the matrix resembles diffusion along a line or a ring."""
-        return self.nnz <= OF_LINE * self.n and self.properties.looks_diffusive
+        return self.nnz <= ENTRIES_OF_LINE * self.n and self.properties.looks_diffusive
 
     @property
     def unscaled(self) -> float:
@@ -285,7 +294,7 @@ class Candidates:
         """Return the levels of a grid with this number of rows; long rows suggest a 3D grid."""
         if self.is_along_a_line:
             return float(self.n)
-        in_space = self.properties.looks_diffusive and self.nnz > OF_PLANE * self.n
+        in_space = self.properties.looks_diffusive and self.nnz > ENTRIES_OF_PLANE * self.n
         return SPACE_LEVELS * cbrt(self.n) if in_space else PLANE_LEVELS * sqrt(self.n)
 
     @property
@@ -298,17 +307,17 @@ class Candidates:
     def _per_iteration(self, method: str, apply: float = 0.0) -> float:
         times = APPLICATIONS.get(method, 1)
         many = 0.5 + 0.5 * self.columns
-        return RELATIVE[method] * self.iteration + times * apply * many
+        return TIME_RELATIVE_TO_CG[method] * self.iteration + times * apply * many
 
     # ---- candidates
 
     def jacobi(self, method: str, M: Any, **more: Any) -> Candidate:
         """Return a method with Jacobi, or without a preconditioner."""
-        factor = BICGSTAB if method in ("bicgstab", "cgs") else 1.0
+        factor = RATIO_OF_BICGSTAB_TO_CG if method in ("bicgstab", "cgs") else 1.0
         if M is None:
             factor *= self.unscaled
         if self.properties.is_out_of_order:
-            factor *= UNMATCHED
+            factor *= FACTOR_OF_UNMATCHED
         plain = M is None or _is(M, Jacobi)
         if method == "cg" and plain and self.on_host:  # a launch for a few scalars is not free
             more["kind"] = EstimatingCg
@@ -324,24 +333,31 @@ class Candidates:
         """Return a method with incomplete factors, or CG on devices with a polynomial."""
         rates = self.rates
         if method == "cg" and not self.on_host:
-            M, label = Settings(Polynomial, {"degree": DEGREE}), "polynomial"
-            setup, apply = rates.call + rates.bounds, DEGREE * rates.degree * self.iteration
+            M, label = Settings(Polynomial, {"degree": POLYNOMIAL_DEGREE}), "polynomial"
+            setup, apply = (
+                rates.call + rates.bounds,
+                POLYNOMIAL_DEGREE * rates.degree * self.iteration,
+            )
         else:
             kind = Ic if method == "cg" else Ilu
             M = Settings(kind, {"match": True} if match else {})
             label = kind.__name__.lower() + (":match" if match else "")
             setup = (rates.matched if match else rates.factor) * self.nnz + 2 * rates.call
             apply = rates.triangle * self.nnz
-        factor = (BICGSTAB if method == "bicgstab" else 1.0) * BY_FACTORS
+        factor = (
+            RATIO_OF_BICGSTAB_TO_CG if method == "bicgstab" else 1.0
+        ) * RATIO_OF_FACTORS_TO_JACOBI
         if self.on_host and self.properties.looks_diffusive and not self.jumps:
             # incomplete factors of uncoupled lines are exact
-            factor *= min(max(2.0 * (1.0 - self.properties.sample.lines), OF_LINES), 1.0)
+            factor *= min(
+                max(2.0 * (1.0 - self.properties.sample.lines), LEAST_FACTOR_OF_LINES), 1.0
+            )
         facts = self.properties.facts
         if facts.hermitian and method != "cg" and not facts.not_invertible:  # it is indefinite
-            factor *= OF_INDEFINITE
+            factor *= FACTOR_OF_INDEFINITE
         exact = self.on_host and self.is_along_a_line  # the exact factors have no fill-in
-        alike = 0.0 if exact else OF_MATCHED if match else 1.0
-        iterations = EXACT if exact else self.jacobi_iterations(factor)
+        alike = 0.0 if exact else EXPONENT_OF_MATCHED if match else 1.0
+        iterations = ITERATIONS_OF_EXACT if exact else self.jacobi_iterations(factor)
         return Candidate(
             method, M, label, self._options(method), setup, self._per_iteration(method, apply),
             iterations, patient=True, optional=True, alike=alike, **more,
@@ -356,7 +372,7 @@ class Candidates:
         apply = rates.cycle + (0.45 if by_aggregates else wide) * rates.smoothed * self.nnz
         return Candidate(
             method, M, "amg", self._options(method), setup, self._per_iteration(method, apply),
-            CYCLES[kind] * self.reduction / 19.1, patient=True, optional=True,
+            MULTIGRID_ITERATIONS[kind] * self.reduction / 19.1, patient=True, optional=True,
             trusted=kind != "other", **more,
         )  # fmt: skip
 

@@ -21,7 +21,7 @@ SLACK = 8
 
 #: Count the balanced rows of a matrix with at least this many rows. Smaller matrices are solved at
 #: once.
-LARGE = 256
+ROWS_FOR_BALANCE = 256
 
 #: Range of the ratio of off-diagonal row sum to diagonal entry in a balanced row. Below 0.9, the
 #: condition number of the scaled matrix is at most 19, and CG with Jacobi takes 20 iterations;
@@ -30,7 +30,7 @@ BALANCE = (0.9, 1.001)
 
 #: A matrix looks elliptic if more than this fraction of its rows is balanced. Rows at a boundary
 #: are not balanced: 31 % of the rows of a grid of 17^3 points.
-ELLIPTIC = 0.5
+BALANCED_PART_OF_ELLIPTIC = 0.5
 
 #: A sum counts as zero if it is at most this many unit roundoffs per entry of a row.
 SUM_SLACK = 4
@@ -43,13 +43,13 @@ FEW_ENTRIES = 50_000
 #: entries. On one core of a Xeon, this takes 1.0 ms for 175,000 entries of a Markov chain and 2.5
 #: ms for 199,200 entries of a symmetric matrix. Separate passes take 3.6 and 2.5 ms, plus 0.7 ms
 #: for the bound that the single pass also finds.
-ONE_PASS = 200_000
+ENTRIES_OF_ONE_PASS = 200_000
 
 #: Skip the structural analysis of matrices with fewer rows: every method is fast for them.
-SMALL = 1500
+ROWS_OF_A_SMALL_SYSTEM = 1500
 
 #: Examine the signs of row sums only if the largest row sum of ``|D^-1 A|`` exceeds this value.
-WAVES = 2.002
+ROW_SUM_OF_WAVES = 2.002
 
 #: The operations that compute the facts.
 FACTS_RUN = ("csr.diagonal", "facts", "coarsen.balanced")
@@ -111,7 +111,7 @@ class SystemFacts:
     @property
     def looks_diffusive(self) -> bool:
         """Whether most rows look like diffusion, with or without convection."""
-        return self.positive == self.rows and self.balanced > ELLIPTIC * self.rows
+        return self.positive == self.rows and self.balanced > BALANCED_PART_OF_ELLIPTIC * self.rows
 
 
 def find_facts(A: Matrix) -> SystemFacts:
@@ -126,8 +126,14 @@ def find_facts(A: Matrix) -> SystemFacts:
         return found
     annihilates, negative = _on_constants(rows)
     if not annihilates and not negative:
-        leans = found.bound is not None and found.bound > WAVES and found.constant_diagonal
-        leans = leans and LARGE <= found.rows < SMALL and _has_negative_rows(rows)
+        leans = (
+            found.bound is not None and found.bound > ROW_SUM_OF_WAVES and found.constant_diagonal
+        )
+        leans = (
+            leans
+            and ROWS_FOR_BALANCE <= found.rows < ROWS_OF_A_SMALL_SYSTEM
+            and _has_negative_rows(rows)
+        )
         return replace(found, leans_indefinite=True) if leans else found
     return replace(found, annihilates_constants=annihilates, negative_for_constants=negative)
 
@@ -139,7 +145,7 @@ def _in_one_pass(A: Csr) -> SystemFacts | None:
     not finite.
     """
     executor, real = A.executor, real_dtype(A.dtype)
-    if not 0 < A.nnz <= ONE_PASS or A.dtype.name not in summary.square.dtypes:
+    if not 0 < A.nnz <= ENTRIES_OF_ONE_PASS or A.dtype.name not in summary.square.dtypes:
         return None
     if not executor.supports(summary.square):
         return None
@@ -154,7 +160,7 @@ def _in_one_pass(A: Csr) -> SystemFacts | None:
         not differs,
         positive,
         not_invertible,
-        balanced if rows >= LARGE and positive == rows else 0,
+        balanced if rows >= ROWS_FOR_BALANCE and positive == rows else 0,
         constant_diagonal=repeated == rows,
         bound=float(bound[0]),
     )
@@ -170,7 +176,7 @@ def _one_by_one(A: Csr) -> SystemFacts:
         diagonal.not_invertible,
         constant_diagonal=diagonal.constant,
     )
-    if found.rows >= LARGE and found.positive == found.rows:
+    if found.rows >= ROWS_FOR_BALANCE and found.positive == found.rows:
         found = replace(found, balanced=_balanced(A))
     return found
 
@@ -263,7 +269,7 @@ def _facts_of_group(A: Any) -> SystemFacts:
     with np.errstate(all="ignore"):
         excess = abs(own - mirrored) - SLACK * eps * sizes
     differs = bool(np.any(~(excess.data <= 0)))
-    balanced = _balanced(A.extended) if A.shape[0] >= LARGE else 0
+    balanced = _balanced(A.extended) if A.shape[0] >= ROWS_FOR_BALANCE else 0
     told: list[_Share] = A.executor.links.all(_Share(diagonal, balanced, differs))
     found = SystemFacts(
         A.shape[0],

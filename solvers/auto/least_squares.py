@@ -21,12 +21,13 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[Any]
 
-#: The tolerance of LSMR is TIGHTER times the tolerance of the system, limited to [LEAST, MOST].
-TIGHTER, LEAST, MOST = 1e-3, 1e-12, 1e-8
+#: The tolerance of LSMR is TOLERANCE_PART times the tolerance of the system, limited to
+#: [LEAST_TOLERANCE, LARGEST_TOLERANCE].
+TOLERANCE_PART, LEAST_TOLERANCE, LARGEST_TOLERANCE = 1e-3, 1e-12, 1e-8
 
-#: Iteration limit of LSMR: PER_ROW times the unknowns, at most AT_MOST. A time limit, such as the
-#: time of dense factors, lowers this limit, but not below AT_LEAST.
-PER_ROW, AT_MOST, AT_LEAST = 20, 5000, 300
+#: Iteration limit of LSMR: ITERATIONS_PER_UNKNOWN times the unknowns, at most MOST_ITERATIONS. A
+#: time limit, such as the time of dense factors, lowers this limit, but not below LEAST_ITERATIONS.
+ITERATIONS_PER_UNKNOWN, MOST_ITERATIONS, LEAST_ITERATIONS = 20, 5000, 300
 
 #: If iterations do not converge, compute dense orthogonal factors of matrices with
 #: ``m n min(m, n)`` up to DENSE_WORK, which is a square matrix of 2000 rows. DENSE_SECONDS is the
@@ -35,14 +36,14 @@ DENSE_WORK, DENSE_SECONDS = 8.1e9, 4e-10
 
 #: The component of a column that is orthogonal to the other columns counts as zero below this many
 #: unit roundoffs, times the square root of the larger dimension.
-RANK = 10.0
+ROUNDOFFS_OF_RANK = 10.0
 
 #: A solution has left the range of its dtype if rounding it to the dtype causes a larger relative
 #: difference.
-LOST = 1e-3
+LARGEST_ROUNDING = 1e-3
 
 #: Matrix products in an iteration of LSMR.
-PRODUCTS = 3.0
+PRODUCTS_PER_ITERATION = 3.0
 
 
 def shortest(
@@ -68,12 +69,12 @@ def shortest(
         squares* if the residual is minimal but larger. If LSMR reaches its iteration limit, dense
         orthogonal factors solve systems of up to 2000 rows.
     """
-    tolerance = float(np.clip(TIGHTER * rtol, LEAST, MOST))
-    most = min(PER_ROW * A.shape[0], AT_MOST)
+    tolerance = float(np.clip(TOLERANCE_PART * rtol, LEAST_TOLERANCE, LARGEST_TOLERANCE))
+    most = min(ITERATIONS_PER_UNKNOWN * A.shape[0], MOST_ITERATIONS)
     densely = x0 is None and fits_densely(A, seconds)
     limit = _dense_seconds(A) if densely else seconds
     if limit is not None:
-        most = min(most, max(int(limit / _per_iteration(A)), AT_LEAST))
+        most = min(most, max(int(limit / _per_iteration(A)), LEAST_ITERATIONS))
     solver: Any = Lsmr(A, atol=tolerance, btol=min(rtol, tolerance), conlim=0.0, maxiter=most)
     found = solver.solve(b, x0)
     size = norms(A.executor, as_block(A.executor, b, A.shape[0], "b"))
@@ -117,7 +118,7 @@ def _dense_seconds(A: Matrix) -> float:
 
 def _per_iteration(A: Matrix) -> float:
     rates = rates_of(A)
-    moved = PRODUCTS * (rates.entry * A.nnz + rates.row * sum(A.shape))
+    moved = PRODUCTS_PER_ITERATION * (rates.entry * A.nnz + rates.row * sum(A.shape))
     return max(4 * rates.launch + moved, 1e-9)
 
 
@@ -151,7 +152,7 @@ def dense_shortest(A: Matrix, block: Numbers, dtype: Any) -> tuple[Numbers, Numb
     wide = np.result_type(data.dtype, np.float64)
     matrix = np.zeros(A.shape, wide)
     matrix[np.repeat(np.arange(A.shape[0]), np.diff(indptr)), indices] = data
-    unit = RANK * float(np.finfo(data.dtype).eps) * float(np.sqrt(max(A.shape)))
+    unit = ROUNDOFFS_OF_RANK * float(np.finfo(data.dtype).eps) * float(np.sqrt(max(A.shape)))
     sides = np.asarray(block).astype(np.result_type(wide, block.dtype))
     size = _sizes(sides)  # columns scaled by this have squares in range
     x, _, rank, _ = lstsq(
@@ -161,7 +162,7 @@ def dense_shortest(A: Matrix, block: Numbers, dtype: Any) -> tuple[Numbers, Numb
         rounded = (x * size).astype(dtype)
         kept = rounded / size
         norm = column_norms(sides / size - matrix @ kept) * size
-        lost = ~(column_norms(kept - x) <= LOST * column_norms(x))
+        lost = ~(column_norms(kept - x) <= LARGEST_ROUNDING * column_norms(x))
     return rounded, np.where(lost, np.nan, norm), int(rank)
 
 

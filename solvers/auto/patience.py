@@ -12,44 +12,44 @@ import numpy as np
 from ...core.stopping import Criterion, State
 
 #: Give up an attempt without a promising residual after this fraction of the other candidate's
-#: time: PART, or down to HOPELESS_PART if the residual hardly falls.
-PART, HOPELESS_PART = 0.35, 0.12
+#: time: STOPPING_PART, or down to STOPPING_PART_OF_HOPELESS if the residual hardly falls.
+STOPPING_PART, STOPPING_PART_OF_HOPELESS = 0.35, 0.12
 
-#: The fraction stays at PART while the expected remaining time is at most this multiple of the
-#: other candidate's time, and is inversely proportional to it beyond.
-UNCERTAIN = 3.0
+#: The fraction stays at STOPPING_PART while the expected remaining time is at most this multiple of
+#: the other candidate's time, and is inversely proportional to it beyond.
+TIMES_OF_UNCERTAIN = 3.0
 
-#: Time between two observations of the residual: BETWEEN seconds, or the fraction BETWEEN_PART of
-#: the other candidate's time if that is less.
-BETWEEN, BETWEEN_PART = 1.5e-3, 0.06
+#: Time between two observations of the residual: SECONDS_BETWEEN seconds, or the fraction
+#: PART_BETWEEN of the other candidate's time if that is less.
+SECONDS_BETWEEN, PART_BETWEEN = 1.5e-3, 0.06
 
 #: If the number of iterations is known, allow this multiple of it.
-LONGER = 1.25
+TIMES_OF_KNOWN = 1.25
 
 #: Within the known iterations, continue while the remaining ones take at most this multiple of the
 #: other candidate's time.
-EXPECTED = 1.3
+TIMES_OF_EXPECTED = 1.3
 
 #: In the last fifth of the known iterations, continue only while the remaining time that the
 #: residual predicts is at most this multiple of the other candidate's time.
-SLOW = 2.5
+TIMES_OF_SLOW = 2.5
 
-#: Judge the residual after LOOKS observations (LOOKS_OF_SMALL for small systems) and JUDGED
-#: iterations.
-LOOKS, LOOKS_OF_SMALL, JUDGED = 4, 3, 10
+#: Judge the residual after OBSERVATIONS observations (OBSERVATIONS_OF_SMALL for small systems) and
+#: JUDGED_ITERATIONS iterations.
+OBSERVATIONS, OBSERVATIONS_OF_SMALL, JUDGED_ITERATIONS = 4, 3, 10
 
-#: Estimate the other candidates after FIRST iterations of the first candidate, or after more
-#: iterations that take FIRST_SECONDS seconds in all, or the fraction FIRST_PART of another
+#: Estimate the other candidates after FIRST_ITERATIONS iterations of the first candidate, or after
+#: more iterations that take FIRST_SECONDS seconds in all, or the fraction FIRST_PART of another
 #: candidate's time if that is less.
-FIRST, FIRST_SECONDS, FIRST_PART = 30, 1.2e-3, 0.12
+FIRST_ITERATIONS, FIRST_SECONDS, FIRST_PART = 30, 1.2e-3, 0.12
 
 #: Continue without estimating the other candidates while the logarithm of the remaining reduction
 #: is at most this multiple of the logarithm of the reduction so far.
-NEAR = 0.5
+RATIO_OF_NEAR = 0.5
 
 #: Compare the observed with the estimated time per iteration after this many iterations: the first
 #: ones include preparations.
-TIMED = 20
+TIMED_ITERATIONS = 20
 
 #: Rounding errors of a residual larger than the threshold divided by EPS remain in later residuals:
 #: no further iteration meets the tolerance (G. L. G. Sleijpen and H. A. van der Vorst, Reliable
@@ -58,10 +58,10 @@ EPS = float(np.finfo(np.float64).eps)
 
 #: Only a residual of at least this multiple of the initial one counts as diverged: smaller ones may
 #: fall again.
-GROWN = 1e6
+GROWTH_OF_DIVERGED = 1e6
 
 #: Bounds of the number of iterations between two observations.
-FEWEST, MOST = 1, 256
+LEAST_INTERVAL, LARGEST_INTERVAL = 1, 256
 
 
 @dataclass(frozen=True)
@@ -130,11 +130,11 @@ class Patience(Criterion):
         #: two.
         self._slower = 1.0
         look = FIRST_PART * quickest
-        self._looks = LOOKS_OF_SMALL if np.isfinite(quickest) else LOOKS
+        self._looks = OBSERVATIONS_OF_SMALL if np.isfinite(quickest) else OBSERVATIONS
         self.every = self._period(min(alternative, quickest))
         if outlook is not None:
             first = min(FIRST_SECONDS, look) / max(per_iteration, 1e-9)
-            self._usual, self.every = self.every, _within(first, FIRST)
+            self._usual, self.every = self.every, _within(first, FIRST_ITERATIONS)
         #: Whether this criterion ended the solve.
         self.gave_up = False
         #: Whether the residual grew so much that no further iteration can meet the tolerance.
@@ -150,7 +150,7 @@ class Patience(Criterion):
         """Return whether another candidate is expected to finish sooner, or the solve diverged."""
         threshold = np.maximum(np.maximum(self.rtol * state.norm_b, self.atol), 1e-300)
         with np.errstate(all="ignore"):
-            least = np.maximum(threshold / EPS, GROWN * state.initial_norm)
+            least = np.maximum(threshold / EPS, GROWTH_OF_DIVERGED * state.initial_norm)
             self.diverged = bool(np.any(state.norm > least))
         if self.diverged:
             return True
@@ -160,11 +160,11 @@ class Patience(Criterion):
         self._observe_speed(state)
         self.rest = self._expected_rest()
         if self._outlook is not None:
-            if self._missing[-1] <= NEAR * (self._missing[0] - self._missing[-1]):
+            if self._missing[-1] <= RATIO_OF_NEAR * (self._missing[0] - self._missing[-1]):
                 return False
             found = self._outlook(self.rest, state.iteration)
             if found is None:
-                self.every = max(state.iteration, FIRST)
+                self.every = max(state.iteration, FIRST_ITERATIONS)
                 return False
             self._outlook, self.every = None, self._usual
             self.alternative, self.iterations = found.alternative, found.iterations
@@ -175,17 +175,25 @@ class Patience(Criterion):
         if not self._is_first:
             self.every = self._period(self.alternative)
         alternative, spent = self.alternative * self.scale, state.seconds
-        if state.iteration < LONGER * self.iterations:
+        if state.iteration < TIMES_OF_KNOWN * self.iterations:
             seconds = self.per_iteration * self.scale
-            rest = (LONGER * self.iterations - state.iteration) * seconds
+            rest = (TIMES_OF_KNOWN * self.iterations - state.iteration) * seconds
             early = state.iteration < 0.8 * self.iterations
-            if rest <= EXPECTED * alternative and (early or self.rest <= SLOW * alternative):
+            if rest <= TIMES_OF_EXPECTED * alternative and (
+                early or self.rest <= TIMES_OF_SLOW * alternative
+            ):
                 return False
-        if len(self._seconds) < self._looks or state.iteration < JUDGED:
+        if len(self._seconds) < self._looks or state.iteration < JUDGED_ITERATIONS:
             return False
         if self.rest <= max(alternative - 0.3 * spent, 0.5 * alternative):
             return False
-        part = min(max(PART * UNCERTAIN * alternative / self.rest, HOPELESS_PART), PART)
+        part = min(
+            max(
+                STOPPING_PART * TIMES_OF_UNCERTAIN * alternative / self.rest,
+                STOPPING_PART_OF_HOPELESS,
+            ),
+            STOPPING_PART,
+        )
         self.gave_up = bool(spent > alternative * part)
         return self.gave_up
 
@@ -193,15 +201,15 @@ class Patience(Criterion):
         if not self.per_iteration > 0:
             return
         times = state.seconds / max(state.iteration, 1) / self.per_iteration
-        if state.iteration >= JUDGED and not self._is_first:
+        if state.iteration >= JUDGED_ITERATIONS and not self._is_first:
             self._slower = 2.0 ** int(log2(max(times, 1.0)))
-        if state.iteration >= TIMED:
+        if state.iteration >= TIMED_ITERATIONS:
             self.scale = min(max(times, 0.5), 2.0)
 
     def _period(self, alternative: float) -> int:
         """Return the iterations between two observations, at the observed speed if it is known."""
-        seconds = min(BETWEEN, BETWEEN_PART * alternative)
-        return _within(seconds / max(self.per_iteration * self._slower, 1e-9), FEWEST)
+        seconds = min(SECONDS_BETWEEN, PART_BETWEEN * alternative)
+        return _within(seconds / max(self.per_iteration * self._slower, 1e-9), LEAST_INTERVAL)
 
     def _look(self, seconds: float, ratio: np.ndarray[Any, Any]) -> None:
         """Record the smallest remaining reduction so far, since some residuals are erratic."""
@@ -221,4 +229,4 @@ class Patience(Criterion):
 
 def _within(count: float, least: int) -> int:
     """Limit a number of iterations between two observations to its bounds."""
-    return int(min(max(count, least), MOST))
+    return int(min(max(count, least), LARGEST_INTERVAL))

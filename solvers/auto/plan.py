@@ -37,9 +37,9 @@ from .restarts import WHOLE_BASIS, about_restart, asked_restart, restart_for
 LAST_BASIS = 2**23
 
 #: For a matrix that a group shares, multigrid comes first from ROWS_FOR_MULTIGRID rows on. Smaller
-#: ones first run WORTH_A_HIERARCHY iterations of CG with Jacobi. CYCLES is the iteration limit of
-#: CG with multigrid.
-ROWS_FOR_MULTIGRID, WORTH_A_HIERARCHY, CYCLES = 150**3, 500, 200
+#: ones first run JACOBI_LIMIT iterations of CG with Jacobi. MULTIGRID_LIMIT is the iteration limit
+#: of CG with multigrid.
+ROWS_FOR_MULTIGRID, JACOBI_LIMIT, MULTIGRID_LIMIT = 150**3, 500, 200
 
 #: Methods that need a Hermitian preconditioner, and may be the first choice.
 HERMITIAN = ("cg", "minres")
@@ -455,11 +455,11 @@ def _early(choices: list[Candidate], n: int, *, unlimited: bool) -> list[Candida
 def _with_multigrid(early: list[Candidate], rows: int) -> list[Candidate]:
     """Return the early candidates with multigrid among them, for a matrix that a group shares."""
     amg = Candidate(
-        "cg", Settings(Amg, {}), "amg", limit=CYCLES, optional=True, needs_definite=True
+        "cg", Settings(Amg, {}), "amg", limit=MULTIGRID_LIMIT, optional=True, needs_definite=True
     )
     if rows >= ROWS_FOR_MULTIGRID:
         return [amg, *early]
-    first = replace(early[0], limit=WORTH_A_HIERARCHY, extended=False)
+    first = replace(early[0], limit=JACOBI_LIMIT, extended=False)
     return [first, amg, *early]
 
 

@@ -11,38 +11,38 @@ from ..preconditioners import Amg
 from ..preconditioners.multigrid import rigid_body_modes
 from .candidates import DIRECT, ONE_KERNEL_ROWS, Candidate, CandidateKey, Candidates
 from .costs import least_of_factors
-from .facts import SMALL
+from .facts import ROWS_OF_A_SMALL_SYSTEM
 
 if TYPE_CHECKING:
     from ...core.formats import Matrix
     from .properties import Properties
 
 #: Lower bound of the iteration limit of a first candidate.
-FEWEST = 100
+LEAST_ITERATIONS = 100
 
 #: Time limit of a first candidate that is not stopped by time, as a multiple of the estimated time
-#: to factorize a small matrix. PART is for small matrices, LONGER_FACTORS for larger ones, for
-#: which this estimate is too low.
-PART, LONGER_FACTORS = 0.6, 2.4
+#: to factorize a small matrix. TIMES_OF_SMALL_FACTORS is for small matrices, TIMES_OF_LARGE_FACTORS
+#: for larger ones, for which this estimate is too low.
+TIMES_OF_SMALL_FACTORS, TIMES_OF_LARGE_FACTORS = 0.6, 2.4
 
 #: Large entries form lines if the two largest entries of a row have more than this share of the
 #: off-diagonal sum.
-OF_LINES = 0.95
+SHARE_OF_LINES = 0.95
 
 #: Guessed time of a factorization, as a multiple of the time to count the entries of its factors,
 #: before they are counted.
-UNCOUNTED = 3.0
+TIMES_OF_COUNTING = 3.0
 
 #: Count the entries of the factors before a candidate starts only if this takes less than this
 #: fraction of the candidate's expected time.
 COUNTING_PART = 0.5
 
 #: Seconds of the structural analysis: a constant, and per entry of the matrix.
-STRUCTURE_CALL, STRUCTURE = 2e-4, 7e-9
+SECONDS_OF_ANALYSIS, SECONDS_PER_ENTRY = 2e-4, 7e-9
 
 #: Prefer another candidate to the first one (such as CG with Jacobi) only if its expected time is
 #: below this fraction.
-CLEARLY = 0.8
+PREFERRED_PART = 0.8
 
 #: Create the other candidates before the first one starts if its expected time exceeds this
 #: multiple of the time of the structural analysis.
@@ -50,17 +50,18 @@ TIMES_AT_ONCE = 4.0
 
 #: Skip the first candidate for a matrix that is not small if a factorization, by the estimate for
 #: small matrices, takes less than this fraction of its expected time.
-HOPELESS = 0.33
+HOPELESS_PART = 0.33
 
-#: The same fraction as CLEARLY for small matrices on a device, where calls take most of the time.
-CLEARLY_ON_DEVICE = 0.6
+#: The same fraction as PREFERRED_PART for small matrices on a device, where calls take most of the
+#: time.
+PREFERRED_PART_ON_DEVICE = 0.6
 
 #: Iteration limit of CG with multigrid if the pattern is not analyzed.
-EARLY_CYCLES = 150
+ITERATIONS_WITHOUT_PATTERN = 150
 
 #: Iterations without a preconditioner that show whether the replaced diagonal values slow down
 #: Jacobi.
-PROBED = 30
+PROBING_ITERATIONS = 30
 
 #: Try multigrid for more than this many rows even if the matrix resembles no known problem class.
 ROWS_OF_OTHERS = 5000
@@ -98,7 +99,7 @@ class Pool:
         #: iterations.
         self.slowness = 1.0
         self._taken: set[CandidateKey] = set()
-        self._small_matrix = A.shape[0] < SMALL
+        self._small_matrix = A.shape[0] < ROWS_OF_A_SMALL_SYSTEM
         self.looked = self.ready = self.is_second = False
         #: Whether the first candidate asks for the others after some iterations. Residuals of
         #: BiCGSTAB are erratic: for a small matrix, the first ones are not conclusive.
@@ -133,9 +134,9 @@ class Pool:
         """
         if not self.allows_direct or (self.asks and not self._small_matrix):
             return False
-        times = HOPELESS
+        times = HOPELESS_PART
         if self._small_matrix:
-            times = CLEARLY if self.make.on_host else CLEARLY_ON_DEVICE
+            times = PREFERRED_PART if self.make.on_host else PREFERRED_PART_ON_DEVICE
         return self._small().expected < times * self.seconds(self.first)
 
     def _is_worth_all(self) -> bool:
@@ -155,8 +156,8 @@ class Pool:
 
     def _limit(self, first: Candidate) -> int:
         """Return the iteration limit of a first candidate that is not stopped by time."""
-        times = PART if self._small_matrix else LONGER_FACTORS
-        limit = max(int(times * self._small().expected / first.per_iteration), FEWEST)
+        times = TIMES_OF_SMALL_FACTORS if self._small_matrix else TIMES_OF_LARGE_FACTORS
+        limit = max(int(times * self._small().expected / first.per_iteration), LEAST_ITERATIONS)
         whole = first.options.get("restart", 0) >= self.A.shape[0]
         return max(limit, 2 * self.A.shape[0]) if whole else limit
 
@@ -165,7 +166,7 @@ class Pool:
         facts = self.properties.facts
         suits = facts.may_be_definite and self.properties.looks_diffusive
         made = self._multigrid("cg") if suits else []
-        return [replace(c, patient=False, limit=EARLY_CYCLES) for c in made]
+        return [replace(c, patient=False, limit=ITERATIONS_WITHOUT_PATTERN) for c in made]
 
     def prepare(self) -> None:
         """Create the other candidates; analyze the structure if the matrix is not small."""
@@ -183,7 +184,7 @@ class Pool:
     @property
     def has_lines(self) -> bool:
         """Whether large entries form lines: the levels then do not predict the iterations."""
-        return self.make.on_host and self.properties.sample.lines > OF_LINES
+        return self.make.on_host and self.properties.sample.lines > SHARE_OF_LINES
 
     def least_without_structure(self) -> float:
         """Return the expected seconds of the cheapest other candidate, without the structure.
@@ -200,7 +201,7 @@ class Pool:
     @property
     def seconds_of_structure(self) -> float:
         """The estimated seconds of the structural analysis."""
-        return STRUCTURE_CALL + STRUCTURE * self.A.nnz
+        return SECONDS_OF_ANALYSIS + SECONDS_PER_ENTRY * self.A.nnz
 
     def least_of_small(self) -> float:
         """Return the expected seconds to factorize a small matrix, infinity for other matrices."""
@@ -221,7 +222,7 @@ class Pool:
         """Return the direct solver; its time is a guess until the fill-in is known."""
         counting = self.properties.counting_seconds
         if counting:
-            guess = UNCOUNTED * counting
+            guess = TIMES_OF_COUNTING * counting
             return Candidate(DIRECT, setup=guess, per_iteration=0.05 * guess, iterations=2)
         return self.make.direct(self.properties.fill)
 
@@ -269,7 +270,7 @@ class Pool:
     def _probe(self) -> Candidate:
         """Return the first method without a preconditioner, limited to a few iterations."""
         probe = self.make.jacobi(self.first.method, None)
-        return replace(probe, iterations=PROBED, limit=PROBED, alike=0.0)
+        return replace(probe, iterations=PROBING_ITERATIONS, limit=PROBING_ITERATIONS, alike=0.0)
 
     def _multigrid(self, method: str) -> list[Candidate]:
         facts, hints = self.properties.facts, self.properties.hints
@@ -374,7 +375,7 @@ class Pool:
         on_device = not self.make.on_host
         if on_device and self.A.shape[0] < ONE_KERNEL_ROWS and not self.hopeless:
             return False
-        return self.seconds(best) < CLEARLY * self.seconds(self.first)
+        return self.seconds(best) < PREFERRED_PART * self.seconds(self.first)
 
     def cheapest(self, *, indefinite: bool) -> float:
         """Return the expected seconds of the cheapest remaining candidate."""

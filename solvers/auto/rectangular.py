@@ -20,7 +20,14 @@ from ..least_squares.base import COLUMNS
 from ..least_squares.lsmr import Lsmr
 from ..least_squares.result import LeastSquaresResult
 from .candidates import DIRECT
-from .least_squares import LEAST, MOST, TIGHTER, column_norms, dense_shortest, fits_densely
+from .least_squares import (
+    LARGEST_TOLERANCE,
+    LEAST_TOLERANCE,
+    TOLERANCE_PART,
+    column_norms,
+    dense_shortest,
+    fits_densely,
+)
 from .methods import AskedMethod
 
 #: Notes on a solution by dense factors.
@@ -90,7 +97,11 @@ def solve_rectangular(
 def _least(A: LinOp, rtol: float) -> float:
     """Return the tolerance on ``A^H r``; it is tighter for square systems, where |r| decides."""
     square = A.shape[0] == A.shape[1]
-    return float(np.clip(TIGHTER * rtol, LEAST, MOST)) if square else rtol
+    return (
+        float(np.clip(TOLERANCE_PART * rtol, LEAST_TOLERANCE, LARGEST_TOLERANCE))
+        if square
+        else rtol
+    )
 
 
 def judged_as_system(

@@ -22,7 +22,7 @@ Numbers = np.ndarray[Any, Any]
 
 #: Repeat the orthogonalization if cancellation amplified the rounding errors of new vectors by more
 #: than this factor.
-LOST = 1e3
+LARGEST_AMPLIFICATION = 1e3
 
 #: Upper bound of the passes. Directions that still lose digits in the last pass are rounding
 #: errors.
@@ -122,7 +122,7 @@ class BlockBasis:
             # ratio of the norms of the subtracted columns to the norms of the new ones
             loss = np.max(np.abs(factor) * before[:, None], axis=0, initial=0.0)
             if turn == PASSES - 1:
-                factor = factor[:, loss < LOST]
+                factor = factor[:, loss < LARGEST_AMPLIFICATION]
             factor = factor[:, max(factor.shape[1] - free, 0) :]
             new = factor.shape[1]
             if new == 0:
@@ -131,7 +131,7 @@ class BlockBasis:
             self._move(S, small, old)
             if self.pencil.B is not None:
                 self._move(BS, small, old)
-            if np.max(loss, initial=0.0) < LOST:
+            if np.max(loss, initial=0.0) < LARGEST_AMPLIFICATION:
                 break
         return new
 

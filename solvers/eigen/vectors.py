@@ -22,7 +22,7 @@ Numbers = np.ndarray[Any, Any]
 
 #: A space is exhausted if a new vector, after orthogonalization, is shorter than this multiple of
 #: the precision times its length before: it is a rounding error.
-EXHAUSTED = 16.0
+EXHAUSTED_ROUNDOFFS = 16.0
 
 
 class Vectors:
@@ -116,7 +116,7 @@ class Vectors:
                 w -= xp.matmul(h, V)
                 subtracted += np.array(executor.to_host(h))
         length = self.length(self.with_inner(self.w))
-        return subtracted, length, not length > EXHAUSTED * self.eps * before
+        return subtracted, length, not length > EXHAUSTED_ROUNDOFFS * self.eps * before
 
     def length(self, Bw: Array) -> float:
         """Return the length of ``w``; 0 if its square is negative by rounding.

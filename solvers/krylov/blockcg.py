@@ -25,7 +25,7 @@ DEFICIENT = 100.0
 
 
 #: Up to this many multiplications, hosts do not call BLAS: its threads would wait for each other.
-SMALL = 2**20
+FEW_MULTIPLICATIONS = 2**20
 
 
 @step
@@ -142,7 +142,7 @@ class BlockCg(KrylovSolver):
         """Return ``x^H y`` on the host."""
         executor, xp = work.executor, work.executor.xp
         left = xp.conj(x) if is_complex(work.dtype) else x
-        if xp is np and x.size * work.k <= SMALL:
+        if xp is np and x.size * work.k <= FEW_MULTIPLICATIONS:
             made = np.einsum("ni,nj->ij", left, y)
         else:
             made = xp.matmul(xp.transpose(left), y)
@@ -160,7 +160,7 @@ class BlockCg(KrylovSolver):
     def _times(self, work: Workspace, block: Array, small: Small) -> Array:
         """Return a block times a small host matrix."""
         executor = work.executor
-        if executor.xp is np and block.size * work.k <= SMALL:
+        if executor.xp is np and block.size * work.k <= FEW_MULTIPLICATIONS:
             return np.einsum("ni,ij->nj", block, small.astype(work.dtype))
         there = executor.from_host(np.ascontiguousarray(small.astype(work.dtype)))
         return executor.xp.matmul(block, there)

@@ -20,13 +20,13 @@ step = Steps("gcrot", vectors="w t c u", reals="left before", status=False)
 
 #: Keep a vector of ``A U`` if its norm after projection is at least this fraction of its norm
 #: before.
-KEPT = 1e-10
+LEAST_KEPT_LENGTH = 1e-10
 
 
 @step
 def keep(w: Workspace) -> None:
     """Set c = t / left, u = w / left; both 0 where left <= 1e-10 before."""
-    kept = w.left > KEPT * w.before
+    kept = w.left > LEAST_KEPT_LENGTH * w.before
     w.c = where(kept, w.t / w.left, 0)
     w.u = where(kept, w.w / w.left, 0)
 

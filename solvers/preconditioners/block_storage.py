@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 #: Permitted relative error of a stored inverse: the condition number times the unit roundoff. The
 #: authors of the method keep two digits.
-KEPT = 1e-2
+LARGEST_STORED_ERROR = 1e-2
 
 #: Candidate dtypes, the lowest precision first, with their unit roundoff. float16 has more digits
 #: than bfloat16.
@@ -111,7 +111,7 @@ def _chosen(
             most = float(np.finfo(np.float32).max)
             if name == "float16":  # small entries lose some or all digits
                 error, most = error + size * _HALF_STEP / norm, _HALF_LARGEST
-            names[(condition * error <= KEPT) & (largest <= most)] = name
+            names[(condition * error <= LARGEST_STORED_ERROR) & (largest <= most)] = name
     return names
 
 

@@ -12,7 +12,7 @@ from wollemi.solvers.auto import plan
 from wollemi.solvers.auto.facts import find_facts
 from wollemi.solvers.auto.methods import asked_method
 from wollemi.solvers.auto.plan import Question, planned
-from wollemi.solvers.auto.pool import PROBED
+from wollemi.solvers.auto.pool import PROBING_ITERATIONS
 from wollemi.solvers.auto.properties import FEW_LEVELS, Hints, Properties, Sample
 
 from .conftest import convection, poisson
@@ -283,11 +283,11 @@ def test_where_ones_replace_zeros_of_the_diagonal_a_few_iterations_without_m_com
     pool = _pool(_with_some_zeros())
     first, probe = (pool.take(indefinite=False, over=(), spent=0.0) for _ in range(2))
     assert (first.method, first.label) == ("bicgstab", "jacobi")
-    assert (probe.method, probe.M, probe.limit) == ("bicgstab", None, PROBED)
+    assert (probe.method, probe.M, probe.limit) == ("bicgstab", None, PROBING_ITERATIONS)
     assert not pool.ready  # neither was the structure of the pattern needed
     regular = _pool(convection(60))
     regular.prepare()
-    assert all(c.limit != PROBED for c in regular.candidates)
+    assert all(c.limit != PROBING_ITERATIONS for c in regular.candidates)
 
 
 def test_slowness_counts_less_for_factors_of_matched_rows():

@@ -486,7 +486,7 @@ def test_small_elliptic_systems_take_cg_alone(on):
 
 
 def test_the_notes_tell_the_first_choice_from_the_candidate_that_was_quicker(monkeypatch):
-    monkeypatch.setattr(pool, "CLEARLY", 1e9)
+    monkeypatch.setattr(pool, "PREFERRED_PART", 1e9)
     monkeypatch.setattr(patience, "FIRST_SECONDS", 0.0)
     monkeypatch.setattr(Candidates, "jacobi_iterations", lambda *a: 1e6)
     A = wl.Csr(grid(60))
@@ -508,7 +508,7 @@ def test_a_hierarchy_that_cannot_be_made_leaves_the_others_their_turn(monkeypatc
         raise wl.errors.InvalidMatrix("no levels")
 
     monkeypatch.setattr(wl.preconditioners.Amg, "_hierarchy", fail)
-    monkeypatch.setattr(pool, "CLEARLY", 1e9)
+    monkeypatch.setattr(pool, "PREFERRED_PART", 1e9)
     monkeypatch.setattr(patience, "FIRST_SECONDS", 0.0)
     A = wl.Csr(grid(60))
     monkeypatch.setattr(Candidates, "jacobi_iterations", lambda *a: 1e6)

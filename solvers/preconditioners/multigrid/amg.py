@@ -21,7 +21,7 @@ from ....core.operands import native
 from ....core.operations import vector
 from ..jacobi import count_without_inverse
 from . import aggregation, classical, groups, shared_rows
-from .coarsest import LARGE, inverse_of_large, is_diagonal
+from .coarsest import ROWS_WITHOUT_SEARCH, inverse_of_large, is_diagonal
 from .multigrid import Multigrid, Parts, with_full_diagonals
 
 if TYPE_CHECKING:
@@ -379,7 +379,9 @@ class Amg(Multigrid):
 
     def _coarsest(self, A: Matrix) -> LinOp:
         if A.partition is None:
-            if self.coarse_solver == "dense" and A.shape[0] > max(self.coarse_rows, LARGE):
+            if self.coarse_solver == "dense" and A.shape[0] > max(
+                self.coarse_rows, ROWS_WITHOUT_SEARCH
+            ):
                 return inverse_of_large(A)  # it cannot be coarsened further
             return super()._coarsest(A)
         with self._timed("gathered levels"):

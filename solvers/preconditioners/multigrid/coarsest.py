@@ -19,10 +19,10 @@ LARGEST_DENSE = 4096
 
 #: Up to this number of rows, the inverse of a coarsest level is dense without a search for
 #: components.
-LARGE = 1024
+ROWS_WITHOUT_SEARCH = 1024
 
-#: From FEW_ROWS up to LARGE rows, the inverse is computed with blocks of BLOCK rows: BLAS
-#: multiplies blocks up to this size with one thread.
+#: From FEW_ROWS up to ROWS_WITHOUT_SEARCH rows, the inverse is computed with blocks of BLOCK rows:
+#: BLAS multiplies blocks up to this size with one thread.
 FEW_ROWS, BLOCK = 80, 64
 
 #: Largest permitted residual of an inverse by blocks, in units of the rounding error that its
@@ -215,7 +215,7 @@ def inverted(S: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 def _inverse_and_condition(S: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], float]:
     """Return the inverse, and the product of the infinity norms of inverse and matrix."""
     norm = np.abs(S).sum(axis=1).max()
-    if FEW_ROWS <= S.shape[0] <= LARGE:
+    if FEW_ROWS <= S.shape[0] <= ROWS_WITHOUT_SEARCH:
         try:
             inverse, residual = _inverse_by_blocks(S)
         except np.linalg.LinAlgError:

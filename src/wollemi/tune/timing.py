@@ -12,7 +12,7 @@ from scipy.optimize import nnls
 from ..core.executor import Executor
 
 #: Seconds for which a call is repeated, and the largest and smallest number of repetitions.
-LONG_ENOUGH, MOST, FEWEST = 0.05, 30, 3
+LEAST_SECONDS, MOST_REPETITIONS, FEWEST_REPETITIONS = 0.05, 30, 3
 
 
 def seconds_of(executor: Executor, call: Callable[[], Any]) -> float:
@@ -20,7 +20,9 @@ def seconds_of(executor: Executor, call: Callable[[], Any]) -> float:
     call()
     executor.synchronize()
     times: list[float] = []
-    while len(times) < FEWEST or (sum(times) < LONG_ENOUGH and len(times) < MOST):
+    while len(times) < FEWEST_REPETITIONS or (
+        sum(times) < LEAST_SECONDS and len(times) < MOST_REPETITIONS
+    ):
         begun = perf_counter()
         call()
         executor.synchronize()

@@ -91,7 +91,7 @@ def assert_equal(executor: Any, have: Any, want: Any) -> None:
 @pytest.fixture(params=["buckets", "digits"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Sort by passes however few entries there are, in buckets where they are possible or not."""
-    monkeypatch.setattr(radix, "FEWEST", 1)
+    monkeypatch.setattr(radix, "FEWEST_ENTRIES", 1)
     monkeypatch.setattr(radix, "OF_KEY", 1 << 20)
     if request.param == "digits":
         monkeypatch.setattr(radix, "by_buckets", lambda executor, entries: None)
@@ -168,7 +168,7 @@ def test_words_need_not_have_bits_for_the_other_index(
     executor, (row, column, shape) = executor_of(name), INPUTS[given]()
     need = radix.bits_of(shape[1]) + radix.bits_of(row.size)
     monkeypatch.setattr(radix, "WORD_BITS", need)
-    monkeypatch.setattr(radix, "FEWEST", 1)
+    monkeypatch.setattr(radix, "FEWEST_ENTRIES", 1)
     A = compressed(executor, (row, column, shape), index)
     entries = radix.KeyedEntries(A.indices, shape[1], None, A.indptr, shape[0], A.data)
     assert not radix.layout_of(entries).leave(radix.bits_of(shape[1]))
@@ -205,6 +205,6 @@ def test_few_entries_go_by_all_bits_unless_these_take_many_passes() -> None:
 
 
 def test_few_entries_are_sorted_a_key_at_a_time() -> None:
-    keys = np.zeros(radix.FEWEST, np.int32)
+    keys = np.zeros(radix.FEWEST_ENTRIES, np.int32)
     assert radix.pays(radix.KeyedEntries(keys, 9, keys, None, 9, keys))
     assert not radix.pays(radix.KeyedEntries(keys[1:], 9, keys, None, 9, keys))
