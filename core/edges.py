@@ -6,7 +6,7 @@ holds a part. A user may pass whole vectors and gets whole results, or pass part
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -27,9 +27,18 @@ _OF_ROWS = ("out", "x0")
 #: Vectors that may differ between ranks, because their values do not change a solution.
 _STARTS = ("out", "x0", "v0", "X")
 
-#: The message of a member about its vectors: their shapes and dtypes, other values that must be
-#: equal on all members, the checksums of whole vectors, and the text of an error.
-Told = tuple[dict[str, Any], tuple[str, ...], dict[str, Checksum], "str | None"]
+
+class VectorMessage(NamedTuple):
+    """The message of a member about its vectors."""
+
+    #: The length of each vector, and a description of its dtype and columns.
+    vectors: dict[str, tuple[int | None, str | None]]
+    #: Other values that must be equal on all members.
+    about: tuple[str, ...]
+    #: The checksums of whole vectors.
+    checksums: dict[str, Checksum]
+    #: The text of an error; None without one.
+    error: str | None
 
 
 class Edge:
@@ -101,11 +110,12 @@ class GroupEdge(Edge):
             sums = self._checksums(arrays)
         except Exception as raised:  # report any error to the other members
             error = raised
-        found = {name: _described(array) for name, array in arrays.items()}
-        told = self.links.all((found, about, sums, None if error is None else _named(error)))
+        vectors = {name: _described(array) for name, array in arrays.items()}
+        text = None if error is None else _named(error)
+        messages = self.links.all(VectorMessage(vectors, about, sums, text))
         if error is not None:
             raise error
-        self._compare(told)
+        self._compare(messages)
         return [
             None if array is None else self._block(name, array) for name, array in arrays.items()
         ]
@@ -129,21 +139,25 @@ class GroupEdge(Edge):
             found[name] = checksum(*parts)
         return found
 
-    def _compare(self, told: list[Told]) -> None:
-        for rank, (_, _, _, failed) in enumerate(told):
-            if failed is not None:
-                raise GroupMismatch(f"member {rank} of {self.links.size} was given: {failed}")
-        _same([about for _, about, _, _ in told], "the solve")
-        names = list(told[0][0])
+    def _compare(self, messages: list[VectorMessage]) -> None:
+        for rank, message in enumerate(messages):
+            if message.error is not None:
+                raise GroupMismatch(
+                    f"member {rank} of {self.links.size} was given: {message.error}"
+                )
+        _same([message.about for message in messages], "the solve")
+        names = list(messages[0].vectors)
         for name in names:
-            _same([(str(found.get(name, (0, None))[1]),) for found, _, _, _ in told], name)
-        kinds = [self._is_whole(name, [found[name] for found, _, _, _ in told]) for name in names]
+            _same([(str(message.vectors.get(name, (0, None))[1]),) for message in messages], name)
+        kinds = [
+            self._is_whole(name, [message.vectors[name] for message in messages]) for name in names
+        ]
         if len({kind for kind in kinds if kind is not None}) > 1:
             raise GroupMismatch(f"{' and '.join(names)}: all vectors are whole, or all are parts")
         self.whole = any(kind is True for kind in kinds)
         if self.whole:
             for name in names:
-                _agree([sums.get(name) for _, _, sums, _ in told], name)
+                _agree([message.checksums.get(name) for message in messages], name)
 
     def _is_whole(self, name: str, found: list[Any]) -> bool | None:
         """Return whether the vectors are whole; None if whole vectors and parts are the same."""
@@ -237,14 +251,14 @@ def _described(array: Any) -> tuple[Any, Any]:
     return shape[0], f"{array.dtype}, {'one vector' if len(shape) == 1 else shape[1]}"
 
 
-def _same(told: list[tuple[str, ...]], label: str) -> None:
+def _same(sent: list[tuple[str, ...]], label: str) -> None:
     """Raise an error with the different values unless all members sent the same values."""
-    if all(values == told[0] for values in told):
+    if all(values == sent[0] for values in sent):
         return
-    if len({len(values) for values in told}) == 1:
-        differing = [at for at, one in enumerate(zip(*told, strict=True)) if len({*one}) > 1]
-        told = [tuple(values[at] for at in differing) for values in told]
-    each = "; ".join(f"member {rank}: {', '.join(values)}" for rank, values in enumerate(told))
+    if len({len(values) for values in sent}) == 1:
+        differing = [at for at, column in enumerate(zip(*sent, strict=True)) if len({*column}) > 1]
+        sent = [tuple(values[at] for at in differing) for values in sent]
+    each = "; ".join(f"member {rank}: {', '.join(values)}" for rank, values in enumerate(sent))
     raise GroupMismatch(f"{label}: the members were given different things: {each}")
 
 
