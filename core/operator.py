@@ -317,18 +317,17 @@ def operator_from(operator: Any, executor: Executor | str | None = None) -> Line
     Raises
     ------
     InvalidArgument
-        If the object has no shape, or if a subclass of SciPy's class defines no map of vectors.
-    UnsupportedOperation
-        If the object has leading axes, because it then represents several operators.
+        If the object has no shape, or has leading axes, because it then represents several
+        operators, or if a subclass of SciPy's class defines no map of vectors.
     """
     if not hasattr(operator, "shape"):
         raise InvalidArgument(
             f"a {type(operator).__name__} has matvec but no shape: give it a shape of two integers"
         )
     if isinstance(operator.shape, tuple) and len(operator.shape) > 2:
-        raise UnsupportedOperation(
-            f"a {type(operator).__name__} of shape {tuple(operator.shape)} is several operators: "
-            "give one of them, of two dimensions, or a batch of matrices (wl.batch)"
+        raise InvalidArgument(
+            f"a {type(operator).__name__}: expected 2-D, got shape {tuple(operator.shape)}, which "
+            "is several operators: give one of them, or a batch of matrices (wl.batch)"
         )
     shape = checked_shape(operator.shape)
     of_scipy = _is_of_scipy(operator)

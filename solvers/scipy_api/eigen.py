@@ -179,6 +179,8 @@ def svds(
     solver: str = "arpack",
     rng: Any = None,
     options: Any = None,
+    *,
+    random_state: Any = None,
 ) -> Any:
     """Compute singular triplets; see ``scipy.sparse.linalg.svds``.
 
@@ -191,10 +193,12 @@ def svds(
     solver : str
         Accepted for compatibility: there is one method, thick-restart Golub-Kahan
         bidiagonalization.
-    rng : int, optional
+    rng : int or numpy.random.Generator, optional
         Of the random start.
     options : dict, optional
         Must be empty.
+    random_state : int, numpy.random.RandomState or numpy.random.Generator, optional
+        The earlier name of ``rng``, which SciPy accepts too.
 
     Returns
     -------
@@ -220,6 +224,10 @@ def svds(
     >>> np.round(s, 6)
     array([39., 40.])
     """
+    if random_state is not None:
+        if rng is not None:
+            raise InvalidArgument("svds: expected rng or random_state, got both: give rng alone")
+        rng = random_state
     if options:
         raise InvalidArgument(f"options: expected none, got {options!r}")
     if return_singular_vectors not in (True, False, "u", "vh"):
@@ -283,5 +291,7 @@ def _seed(rng: Any) -> int:
         return 0
     if isinstance(rng, (int, np.integer)):
         return int(rng)
+    if isinstance(rng, np.random.RandomState):  # default_rng takes one from NumPy 2.2 on
+        return int(rng.randint(2**31))
     generator = np.random.default_rng(rng)
     return int(generator.integers(2**31))

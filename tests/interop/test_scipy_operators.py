@@ -179,5 +179,5 @@ def test_operators_get_arrays_of_their_own_namespace():
     dense = np.arange(4.0).reshape(2, 2)
     operator = wl.as_linop(_OfNamespace(dense, (2, 2)))
     np.testing.assert_allclose(operator @ np.ones(2), dense @ np.ones(2))
-    with pytest.raises(wl.errors.UnsupportedOperation, match="several operators"):
+    with pytest.raises(wl.errors.InvalidArgument, match=r"expected 2-D.*several operators"):
         wl.as_linop(type("Batch", (), {"shape": (3, 2, 2), "matvec": None})())

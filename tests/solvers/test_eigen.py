@@ -383,6 +383,20 @@ def test_svds_of_every_kind(on, rng):
     assert zero[1].tolist() == [0, 0]
 
 
+@pytest.mark.parametrize("kind", [int, np.random.default_rng, np.random.RandomState])
+def test_random_starts_have_both_of_scipys_names(kind, rng):
+    A = wl.Csr(rng.standard_normal((9, 6)), executor="reference")
+    first = wl.linalg.svds(A, k=2, rng=kind(3))
+    again = wl.linalg.svds(A, k=2, random_state=kind(3))
+    for of_rng, of_random_state in zip(first, again, strict=True):
+        np.testing.assert_array_equal(of_rng, of_random_state)
+    symmetric = wl.Csr(np.diag(np.arange(1.0, 9.0)), executor="reference")
+    values = wl.linalg.eigsh(symmetric, k=2, rng=kind(3), return_eigenvectors=False)
+    np.testing.assert_allclose(values, [7.0, 8.0])
+    with pytest.raises(wl.errors.InvalidArgument, match="expected rng or random_state, got both"):
+        wl.linalg.svds(A, k=2, rng=3, random_state=kind(3))
+
+
 def test_svds_refuses_what_does_not_fit():
     A = wl.Csr(np.ones((5, 4)))
     for options in (
