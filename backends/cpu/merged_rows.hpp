@@ -1,6 +1,7 @@
 // Rows of alpha A + beta B, merged from rows of both matrices with strictly increasing columns.
 #pragma once
 #include "cpu/arithmetic.hpp"
+#include "unified/choice.hpp"
 #include "unified/rounding.hpp"
 
 namespace wl {
@@ -25,9 +26,7 @@ struct merged_rows {
       const bool one_pattern = has_one_pattern(row);
       if (!rises(row, indptr, indices) || !(one_pattern || rises(row, other_indptr, other_indices)))
         return -1;
-      I length = one_pattern ? indptr[row + 1] - indptr[row] : I(0);
-      if (!one_pattern)
-        merge(row, [&](I, I, bool, bool) { ++length; });
+      const I length = one_pattern ? indptr[row + 1] - indptr[row] : columns_of(row);
       lengths[row] = length;
       total += length;
     }
@@ -49,13 +48,22 @@ struct merged_rows {
         at += length;
         continue;
       }
-      merge(row, [&](I a, I b, bool of_a, bool of_b) {
-        new_indices[at] = of_a ? indices[a] : other_indices[b];
-        T value = of_a ? rounded_product(alpha, data[a]) : rounded_product(beta, other_data[b]);
-        if (of_a && of_b)
-          value += rounded_product(beta, other_data[b]);
-        new_data[at++] = value;
-      });
+      I a = indptr[row], b = other_indptr[row];
+      const I a_end = indptr[row + 1], b_end = other_indptr[row + 1];
+      // Which row has the next column cannot be predicted: both values are loaded.
+      for (; a < a_end && b < b_end; ++at) {
+        const I column = indices[a], other = other_indices[b];
+        const bool of_a = column <= other, of_b = other <= column;
+        const T first = rounded_product(alpha, data[a]);
+        const T second = rounded_product(beta, other_data[b]);
+        new_indices[at] = of_a ? column : other;
+        new_data[at] = chosen(column == other, first + second, chosen(of_a, first, second));
+        a += of_a, b += of_b;
+      }
+      for (; a < a_end; ++a, ++at)
+        new_indices[at] = indices[a], new_data[at] = rounded_product(alpha, data[a]);
+      for (; b < b_end; ++b, ++at)
+        new_indices[at] = other_indices[b], new_data[at] = rounded_product(beta, other_data[b]);
     }
   }
 
@@ -73,21 +81,15 @@ private:
     return good;
   }
 
-  // Calls use(a, b, of_a, of_b) for each column of a row: the entries of both matrices, and which
-  // of the matrices have one.
-  template <class Use>
-  inline void merge(i64 row, Use&& use) const {
-    I a = indptr[row], b = other_indptr[row];
+  // The number of columns of a row of both.
+  inline I columns_of(i64 row) const {
+    I a = indptr[row], b = other_indptr[row], length = 0;
     const I a_end = indptr[row + 1], b_end = other_indptr[row + 1];
-    while (a < a_end && b < b_end) {
+    for (; a < a_end && b < b_end; ++length) {
       const bool of_a = indices[a] <= other_indices[b], of_b = other_indices[b] <= indices[a];
-      use(a, b, of_a, of_b);
       a += of_a, b += of_b;
     }
-    for (; a < a_end; ++a)
-      use(a, b, true, false);
-    for (; b < b_end; ++b)
-      use(a, b, false, true);
+    return length + (a_end - a) + (b_end - b);
   }
 };
 

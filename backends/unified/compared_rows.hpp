@@ -1,6 +1,7 @@
 // Comparisons of the entries of two matrices row by row, and the larger or smaller entries. See
 // wollemi.core.operations.rows.
 #pragma once
+#include "unified/choice.hpp"
 #include "unified/extremes.hpp"
 #include "unified/status.hpp"
 
@@ -34,14 +35,61 @@ WL_DEVICE void for_either(I e, I end, const I* indices, I f, I other_end, const 
     use(other_indices[f], e, false, f, true);
 }
 
-// Calls use(column, value, other value) for the same columns; an absent value is 0.
+// Calls use(column, value, other value) for the same until it returns true; a missing value is 0.
+// Which row has the next column cannot be predicted: both values are loaded, and no branch depends
+// on the columns.
 template <class T, class I, class Use>
-WL_DEVICE void for_both(I e, I end, const I* indices, const T* values, I f, I other_end,
-                        const I* other_indices, const T* other_values, Use&& use) {
-  for_either(e, end, indices, f, other_end, other_indices,
-             [&](I column, I at, bool first, I other_at, bool second) {
-               use(column, first ? values[at] : T(0), second ? other_values[other_at] : T(0));
-             });
+WL_DEVICE void for_both_until(I e, I end, const I* indices, const T* values, I f, I other_end,
+                              const I* other_indices, const T* other_values, Use&& use) {
+  if (indices == other_indices && e == f && end == other_end) {
+    while (e < end && !use(indices[e], values[e], other_values[e]))
+      ++e;
+    return;
+  }
+  if (end - e == other_end - f) // often the same columns
+    for (; e < end && indices[e] == other_indices[f]; ++e, ++f)
+      if (use(indices[e], values[e], other_values[f]))
+        return;
+  while (e < end && f < other_end) {
+    const I column = indices[e], other = other_indices[f];
+    const T value = values[e], other_value = other_values[f];
+    const bool first = column <= other, second = other <= column;
+    if (use(first ? column : other, chosen(first, value, T(0)), chosen(second, other_value, T(0))))
+      return;
+    e += first;
+    f += second;
+  }
+  for (; e < end; ++e)
+    if (use(indices[e], values[e], T(0)))
+      return;
+  for (; f < other_end; ++f)
+    if (use(other_indices[f], T(0), other_values[f]))
+      return;
+}
+
+// Counts the columns of both rows for which keeps(value, other value) is true.
+template <class T, class I, class Keeps>
+WL_DEVICE I count_of_both(I e, I end, const I* indices, const T* values, I f, I other_end,
+                          const I* other_indices, const T* other_values, Keeps&& keeps) {
+  I count = 0;
+  for_both_until(e, end, indices, values, f, other_end, other_indices, other_values,
+                 [&](I, T a, T b) { return count += keeps(a, b), false; });
+  return count;
+}
+
+// Calls store(to, column, value, other value) for columns of both rows: it stores an entry, and
+// returns whether it is kept. The next one overwrites an entry that is not, so that no branch has
+// to be predicted; nothing is stored from `stop` on.
+template <class T, class I, class Store>
+WL_DEVICE void keep_of_both(I e, I end, const I* indices, const T* values, I f, I other_end,
+                            const I* other_indices, const T* other_values, I to, I stop,
+                            Store&& store) {
+  if (to < stop)
+    for_both_until(e, end, indices, values, f, other_end, other_indices, other_values,
+                   [&](I column, T a, T b) {
+                     to += store(to, column, a, b);
+                     return to == stop;
+                   });
 }
 
 // Returns functor.of_row(i, holds), where `holds` is the comparison with a code of
@@ -81,10 +129,8 @@ struct rows_count_compared {
   }
   template <class Holds>
   WL_DEVICE sum of_row(i64 i, Holds holds) const {
-    I count = 0;
-    for_both(begin[i], end[i], indices, values, other_begin[i], other_end[i], other_indices,
-             other_values, [&](I, T a, T b) { count += holds(a, b); });
-    return lengths[i] = count;
+    return lengths[i] = count_of_both(begin[i], end[i], indices, values, other_begin[i],
+                                      other_end[i], other_indices, other_values, holds);
   }
 };
 
@@ -104,12 +150,9 @@ struct rows_compare {
   }
   template <class Holds>
   WL_DEVICE sum of_row(i64 i, Holds holds) const {
-    I to = target[i];
-    for_both(begin[i], end[i], indices, values, other_begin[i], other_end[i], other_indices,
-             other_values, [&](I column, T a, T b) {
-               if (holds(a, b))
-                 new_indices[to++] = column;
-             });
+    keep_of_both(begin[i], end[i], indices, values, other_begin[i], other_end[i], other_indices,
+                 other_values, target[i], target[i + 1],
+                 [&](I to, I column, T a, T b) { return new_indices[to] = column, holds(a, b); });
     return {};
   }
 };
@@ -117,12 +160,9 @@ struct rows_compare {
 // The larger of two numbers, or the smaller; NaN if one is.
 template <class T>
 WL_DEVICE T extreme_of_pair(i64 larger, T a, T b) {
-  if (larger) {
-    extreme<T, true> found{a, 1};
-    return (found += extreme<T, true>{b, 1}).value;
-  }
-  extreme<T, false> found{a, 1};
-  return (found += extreme<T, false>{b, 1}).value;
+  const bool beyond = larger ? is_less(a, b) : is_less(b, a);
+  const int other = int(!is_nan(a)) & (int(beyond) | int(is_nan(b)));
+  return chosen(other != 0, b, a);
 }
 
 template <class T, class I>
@@ -137,10 +177,9 @@ struct rows_count_extremes {
   WL_COUNT(total);
 
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
-    I count = 0;
-    for_both(begin[i], end[i], indices, values, other_begin[i], other_end[i], other_indices,
-             other_values, [&](I, T a, T b) { count += extreme_of_pair(larger, a, b) != T(0); });
-    return lengths[i] = count;
+    return lengths[i] = count_of_both(
+               begin[i], end[i], indices, values, other_begin[i], other_end[i], other_indices,
+               other_values, [&](T a, T b) { return extreme_of_pair(larger, a, b) != T(0); });
   }
 };
 
@@ -157,15 +196,11 @@ struct rows_extremes {
   WL_NO_SUM;
 
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
-    I to = target[i];
-    for_both(begin[i], end[i], indices, values, other_begin[i], other_end[i], other_indices,
-             other_values, [&](I column, T a, T b) {
-               const T found = extreme_of_pair(larger, a, b);
-               if (found != T(0)) {
-                 new_indices[to] = column;
-                 new_values[to++] = found;
-               }
-             });
+    keep_of_both(begin[i], end[i], indices, values, other_begin[i], other_end[i], other_indices,
+                 other_values, target[i], target[i + 1], [&](I to, I column, T a, T b) {
+                   new_indices[to] = column;
+                   return (new_values[to] = extreme_of_pair(larger, a, b)) != T(0);
+                 });
     return {};
   }
 };

@@ -278,10 +278,9 @@ struct rows_count_products {
   WL_COUNT(total);
 
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
-    I count = 0;
-    for_both(begin[i], end[i], indices, values, other_begin[i], other_end[i], other_indices,
-             other_values, [&](I, T a, T b) { count += a * b != T(0); });
-    return lengths[i] = count;
+    return lengths[i] =
+               count_of_both(begin[i], end[i], indices, values, other_begin[i], other_end[i],
+                             other_indices, other_values, [&](T a, T b) { return a * b != T(0); });
   }
 };
 
@@ -297,15 +296,11 @@ struct rows_multiply {
   WL_NO_SUM;
 
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
-    I to = target[i];
-    for_both(begin[i], end[i], indices, values, other_begin[i], other_end[i], other_indices,
-             other_values, [&](I column, T a, T b) {
-               const T product = a * b;
-               if (product != T(0)) {
-                 new_indices[to] = column;
-                 new_values[to++] = product;
-               }
-             });
+    keep_of_both(begin[i], end[i], indices, values, other_begin[i], other_end[i], other_indices,
+                 other_values, target[i], target[i + 1], [&](I to, I column, T a, T b) {
+                   new_indices[to] = column;
+                   return (new_values[to] = a * b) != T(0);
+                 });
     return {};
   }
 };
@@ -494,7 +489,7 @@ struct rows_at {
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     const I end = indptr[rows[i] + 1];
     T found(0);
-    for (I e = not_below(indptr[rows[i]], end, indices, i64(columns[i]));
+    for (I e = not_below_anywhere(indptr[rows[i]], end, indices, columns[i]);
          e < end && indices[e] == columns[i]; ++e)
       found += values[e];
     return y[i] = found, sum{};

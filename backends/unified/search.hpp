@@ -17,4 +17,16 @@ WL_DEVICE I not_below(I begin, I end, const I* indices, i64 bound) {
   return begin;
 }
 
+// The same for a column that may be anywhere, such as one that a caller asks for: the host
+// mispredicts every second branch of the search above.
+template <class I>
+WL_DEVICE I not_below_anywhere(I begin, I end, const I* indices, I bound) {
+  for (I count = end - begin; count > 0;) {
+    const I half = (count + 1) / 2;
+    begin += half & -I(indices[begin + half - 1] < bound);
+    count -= half;
+  }
+  return begin;
+}
+
 } // namespace wl
