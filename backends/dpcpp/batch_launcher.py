@@ -66,7 +66,7 @@ class SyclBlocks(BlockLauncher):
             programs=programs,
         )  # fmt: skip
 
-    def here(self, work: str) -> AbstractContextManager[object]:
+    def on_device(self, work: str) -> AbstractContextManager[object]:
         """Do nothing: a queue belongs to a fixed device."""
         return nullcontext()
 

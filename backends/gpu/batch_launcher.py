@@ -64,7 +64,7 @@ class GpuBlocks(BlockLauncher):
             multiplies_tiles=device.multiplies_tiles, device=device,
         )  # fmt: skip
 
-    def here(self, work: str) -> AbstractContextManager[object]:
+    def on_device(self, work: str) -> AbstractContextManager[object]:
         """Make the device current; errors mention ``work``."""
         return self.executor._here(work)
 

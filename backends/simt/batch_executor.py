@@ -33,7 +33,7 @@ class BlockLauncher(ABC):
     target: BatchTarget
 
     @abstractmethod
-    def here(self, work: str) -> AbstractContextManager[object]:
+    def on_device(self, work: str) -> AbstractContextManager[object]:
         """Make the device current; errors mention ``work``."""
 
     @abstractmethod
@@ -82,14 +82,14 @@ class BlockExecutor(Executor):
         """Solve many systems with one kernel, one system per block."""
         from .batch_systems import solve
 
-        with self.blocks.here("the systems of a batch"):
+        with self.blocks.on_device("the systems of a batch"):
             return solve(self, members[0], systems)
 
     def solve_directly(self, layout: Layout, systems: FactoredSystems) -> bool:
         """Factorize and solve the systems of a batch, one matrix per block."""
         if not self.has_double:
             return False
-        with self.blocks.here("the factors of a batch"):
+        with self.blocks.on_device("the factors of a batch"):
             solve_directly(self, layout, systems)
         return True
 
@@ -97,5 +97,5 @@ class BlockExecutor(Executor):
         """Return the determinants of a batch of matrices."""
         if not self.has_double:
             return None
-        with self.blocks.here("the factors of a batch"):
+        with self.blocks.on_device("the factors of a batch"):
             return determinants_of(self, layout, values)

@@ -181,7 +181,7 @@ def system_kernel(
     tolerances and their stride, the iteration limit, the smallest and largest norm of a right-hand
     side, the smallest norm of a residual, the arrays of verdicts, and the arena.
     """
-    return _Text(member, programs, shape, target).made()
+    return _Text(member, programs, shape, target).kernel()
 
 
 class _Text:
@@ -564,7 +564,7 @@ class _Text:
             "  wl::u8* const memory = reinterpret_cast<wl::u8*>(shared);\n"
         )
 
-    def made(self) -> SizedKernel:
+    def kernel(self) -> SizedKernel:
         """Return the complete kernel."""
         member, arguments, shape = self.member, self.arguments, self.shape
         programs = {name: self._program(name) for name in PROGRAMS}

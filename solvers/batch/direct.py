@@ -365,7 +365,7 @@ class _Run(BatchRun):
         one = _One(self.solver, self.A)
         for s in self.verdicts.undecided.tolist():
             self._alone(s, one)
-        return self.told(began)
+        return self.batch_result(began)
 
     def _in_one_pass(self) -> bool:
         """Let the executor factorize and solve in one pass; return False if it keeps factors."""

@@ -52,7 +52,7 @@ class BatchRun:
         self.verdicts.codes[s] = stop
         self.explained[s // self.given.width] = reason
 
-    def told(self, began: float) -> BatchResult:
+    def batch_result(self, began: float) -> BatchResult:
         """Return the result of all systems, for a solve that started at time ``began``."""
         given, solver = self.given, self.solver
         return BatchResult(

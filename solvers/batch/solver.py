@@ -290,7 +290,7 @@ class _Run(BatchRun):
             self.notes.append(f"systems solved side by side: {asked - left.size}")
         for s in left.tolist():
             self._alone(s)
-        return self.told(began)
+        return self.batch_result(began)
 
     def _stop(self, s: int) -> Criterion:
         solver, k = self.solver, s // self.given.width

@@ -103,7 +103,7 @@ def row_of_entries(A: Csr) -> Array:
     return (xp.searchsorted(A.indptr, positions, side="right") - 1).astype(A.index_dtype)
 
 
-def kept(A: Csr, keep: Array, data: Array) -> Csr:
+def selected_entries(A: Csr, keep: Array, data: Array) -> Csr:
     """Return the entries for which ``keep`` is true, with these values."""
     xp = A.executor.xp
     counts = xp.concatenate([xp.zeros(1, dtype=np.int64), xp.cumsum(keep, dtype=np.int64)])

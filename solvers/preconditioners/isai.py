@@ -25,7 +25,7 @@ from .base import (
     transposed,
     update_all,
 )
-from .factors import identity, kept, row_of_entries
+from .factors import identity, row_of_entries, selected_entries
 
 if TYPE_CHECKING:
     from ...core.executor import Array, Executor
@@ -122,7 +122,7 @@ class Isai(Transposable):
         return RecordedRefresh(solve.run, solve.failures)
 
     def _note(self, pattern: Csr, shortened: int, singular: int) -> None:
-        self.notes += told("isai", pattern.nnz, shortened, singular)
+        self.notes += inverse_notes("isai", pattern.nnz, shortened, singular)
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
         self.inverse._apply(x, y, alpha, beta)
@@ -176,10 +176,10 @@ class Fsai(Preconditioner):
         S = _checked(A, "Fsai")
         whole = powers(S, self.power)
         below = whole.indices <= row_of_entries(whole)
-        pattern, shortened = _shortened(kept(whole, below, whole.data))
+        pattern, shortened = _shortened(selected_entries(whole, below, whole.data))
         self.factor = pattern._with_data(self._rows(S, pattern))
         self.adjoint = _adjoint(self.factor)
-        self.notes += told("fsai", pattern.nnz, shortened, 0)
+        self.notes += inverse_notes("fsai", pattern.nnz, shortened, 0)
         self._temporary = Temporary()
 
     def _refresh(self, A: Matrix) -> None:
@@ -188,7 +188,7 @@ class Fsai(Preconditioner):
         adjoint = _adjoint(self.factor._with_data(data))
         made = (self.factor, self.factor._with_data(data)), (self.adjoint, adjoint)
         update_all(made, self._require_finite)
-        self.notes += told("fsai", self.factor.nnz, 0, 0)
+        self.notes += inverse_notes("fsai", self.factor.nnz, 0, 0)
 
     def _rows(self, S: Csr, pattern: Csr) -> Array:
         """Return the rows of G: rows of the inverse, divided by the root of their diagonal."""
@@ -264,10 +264,10 @@ def _shortened(A: Csr) -> tuple[Csr, int]:
     rank = xp.arange(A.nnz, dtype=np.int64) - A.indptr[rows[order]]
     keep = xp.zeros(A.nnz, dtype=bool)
     keep[order] = rank < MOST_ENTRIES
-    return kept(A, keep, A.data), long
+    return selected_entries(A, keep, A.data), long
 
 
-def told(name: str, entries: int, shortened: int, singular: int) -> list[str]:
+def inverse_notes(name: str, entries: int, shortened: int, singular: int) -> list[str]:
     """Return the notes on an approximate inverse."""
     notes = [f"{name}: {entries} entries"]
     if shortened:

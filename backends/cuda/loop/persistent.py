@@ -58,7 +58,7 @@ def persistent_kernel(
     and all blocks compute the same values. Only the first block writes them back at the end, and
     only it writes the history.
     """
-    return _Text(plan, status, value, shape, buffers, warp).made()
+    return _Text(plan, status, value, shape, buffers, warp).kernel()
 
 
 class _Text:
@@ -110,7 +110,7 @@ class _Text:
 
     # ---- the parts
 
-    def made(self) -> MadeKernel:
+    def kernel(self) -> MadeKernel:
         """Return the complete kernel."""
         lines = [self._phase(at, phase) for at, phase in enumerate(self.plan.phases)]
         body = self._frame(lines)

@@ -137,13 +137,13 @@ class SlabState(NamedTuple):
 
     Attributes
     ----------
-    rest : str
+    other_algorithm : str
         The algorithm for calls that slabs do not support.
     tiles : int
         Estimated number of dense tiles per head; 0 if no rule compares slabs with tiles.
     """
 
-    rest: str
+    other_algorithm: str
     tiles: int = 0
 
 
@@ -175,7 +175,7 @@ class SlabAttention(FusedAlgorithm):
         if plain and self.pays(on, state, call):
             attend(on, call)
         else:
-            multiply(on, call._replace(kernel=state.rest))
+            multiply(on, call._replace(kernel=state.other_algorithm))
 
     def gradients(self, on: Adapter, state: SlabState, call: GradientCall) -> None:
         """Compute the gradients of attention by slabs if they support the call."""
@@ -195,7 +195,7 @@ class SlabAttention(FusedAlgorithm):
 
     @staticmethod
     def _rest(state: SlabState, call: GradientCall) -> Any:
-        return call.A.plan_for("fusedmm", call.C.shape[2], state.rest, call.C.dtype)
+        return call.A.plan_for("fusedmm", call.C.shape[2], state.other_algorithm, call.C.dtype)
 
     def slabs_do(self, on: Adapter, state: SlabState, call: GradientCall) -> bool:
         """Return whether slabs run: for softmax without values and with known totals."""

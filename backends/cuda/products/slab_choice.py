@@ -151,7 +151,7 @@ class SlabsOrRows(SlabAttention):
         sizes = sizes_of(on, A, batch, k, p)
         same = B.shape == D.shape and on.operand(B) == on.operand(D)
         others = sizes.by_rows(gradients=gradients, same=same)
-        if state.rest == TilesOrRows.name:
+        if state.other_algorithm == TilesOrRows.name:
             others = min(
                 others, sizes.by_tiles(on.executor.device, state.tiles, gradients=gradients)
             )

@@ -91,7 +91,7 @@ class CachedColumns(VectorAlgorithm):
         cached = on.constants.of(SpmvConstants).shared_bytes // A.dtype.itemsize
         return packed.pack_pieces(on, A, min(cached, A.shape[1]))
 
-    def kept(self, on: GpuExecutor, A: Any, state: packed.Packed) -> KeptProduct:
+    def kept_product(self, on: GpuExecutor, A: Any, state: packed.Packed) -> KeptProduct:
         """Return a record of the launches."""
         return packed_record(on, A, state, bound(self.run, on, state))
 

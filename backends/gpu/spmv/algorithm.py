@@ -75,7 +75,7 @@ class VectorAlgorithm(Algorithm):
         """Return the expected cost of a product."""
         return measured(facts).estimate(self.name)
 
-    def kept(self, on: GpuExecutor, A: CompressedRows, state: Any) -> KeptProduct | None:
+    def kept_product(self, on: GpuExecutor, A: CompressedRows, state: Any) -> KeptProduct | None:
         """Return the prepared product of contiguous vectors that a plan keeps, or None."""
         return None
 

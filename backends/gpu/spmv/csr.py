@@ -79,7 +79,7 @@ class CsrStream(VectorAlgorithm):
     def prepare(self, on: GpuExecutor, A: Csr, facts: Facts) -> None:
         """Return None: rows need no preparation."""
 
-    def kept(self, on: GpuExecutor, A: CompressedRows, state: None) -> Prepared:
+    def kept_product(self, on: GpuExecutor, A: CompressedRows, state: None) -> Prepared:
         """Return the prepared launch."""
         return stream(on, A)
 
@@ -102,7 +102,7 @@ class CsrAdaptive(VectorAlgorithm):
         """Find the row blocks."""
         return row_blocks_of(on, A)
 
-    def kept(self, on: GpuExecutor, A: CompressedRows, state: RowBlocks) -> KeptProduct:
+    def kept_product(self, on: GpuExecutor, A: CompressedRows, state: RowBlocks) -> KeptProduct:
         """Return the launch, or a recording if rows are cut, which needs scratch memory."""
         if not state.cut:
             return row_blocks_launch(on, state, A)
@@ -128,7 +128,7 @@ class _Packed(VectorAlgorithm):
             return "packed copies have 32-bit indices"
         return None
 
-    def kept(self, on: GpuExecutor, A: CompressedRows, state: packed.Packed) -> KeptProduct:
+    def kept_product(self, on: GpuExecutor, A: CompressedRows, state: packed.Packed) -> KeptProduct:
         """Return the launch, or a recording of several if rows are cut or empty."""
         if state.empty_rows is None and state.cut_rows is None:
             return packed_launch(on, state, A.dtype, 0)
@@ -236,7 +236,7 @@ def csr_spmv(
     if line and not in_blocks:
         kept = None
         if isinstance(algorithm, VectorAlgorithm):
-            kept = algorithm.kept(executor, A, plan.state)
+            kept = algorithm.kept_product(executor, A, plan.state)
         if kept is not None:
             plan.prepared[k] = kept
             kept(call)

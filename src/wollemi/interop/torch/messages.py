@@ -116,11 +116,11 @@ def weigh(
     else:
         p = operators.edge_weights(pattern, edge, s)
     if dropout:
-        p = p * kept(p, dropout, seed)
+        p = p * dropout_factors(p, dropout, seed)
     return operators.spmm(pattern.indptr, pattern.indices, p.to(D.dtype), D, kernel)
 
 
-def kept(like: Tensor, probability: float, seed: int | None) -> Tensor:
+def dropout_factors(like: Tensor, probability: float, seed: int | None) -> Tensor:
     """Return ``1 / (1 - probability)`` for kept entries and 0 for dropped entries.
 
     The choice depends only on the seed and on the position of an entry, so every device and every
