@@ -56,6 +56,13 @@ for name in sys.argv[1:]:
 print("the archives have the kernels of", *sys.argv[1:])
 """
 
+#: The headers of the omp backend that a wheel has, for functors of other packages.
+HEADERS = {
+    line.removeprefix("!")
+    for line in SETTINGS["tool"]["scikit-build"]["wheel"]["exclude"]
+    if line.startswith("!")
+}
+
 #: The libraries that auditwheel leaves to the system.
 SYSTEM_LIBRARIES = {"libstdc++", "libm", "libgcc_s", "libc", "libpthread", "ld-linux"}
 
@@ -109,7 +116,8 @@ def check_contents(wheel: Path, sdist: Path) -> None:
         say(f"{file.name}: {megabytes:.1f} MB")
         assert megabytes < MEGABYTES, f"{file.name} is larger than {MEGABYTES} MB"
     names = zipfile.ZipFile(wheel).namelist()
-    assert not [name for name in names if re.search(r"omp/.*\.[ch]pp$|generate|benchmarks", name)]
+    inputs = {name for name in names if re.search(r"omp/.*\.[ch]pp$|generate|benchmarks", name)}
+    assert inputs == HEADERS, f"the wheel lacks or should not have {sorted(inputs ^ HEADERS)}"
     assert any(name.endswith("licenses/pybind11.txt") for name in names)
     levels = {found for name in names for found in re.findall(r"_native_(\w+)\.", name)}
     wanted = {"v2", "v3", "v4"} if "x86_64" in wheel.name else {"generic"}

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tomllib
+import zipfile
 from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
@@ -45,6 +48,32 @@ def test_tools_of_the_build_and_records_stay_out_of_what_users_get():
         for file in (ROOT / folder).rglob("*.py"):
             if not file.name.startswith("generate"):
                 assert not imported.search(file.read_text()), file
+
+
+def test_the_release_check_knows_the_headers_of_a_wheel(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "packaging")
+    release_check = importlib.import_module("release_check")
+    kept = [line for line in PROJECT["tool"]["scikit-build"]["wheel"]["exclude"] if line[0] == "!"]
+    names = [
+        *(line.removeprefix("!") for line in kept),
+        "wollemi-0.2.0.dist-info/licenses/pybind11.txt",
+        *(f"wollemi/backends/omp/_native_{level}.so" for level in ("v2", "v3", "v4")),
+        *(f"wollemi/backends/cuda/kernels/{name}.zip" for name in release_check.KERNELS),
+    ]
+    with tarfile.open(tmp_path / "wollemi.tar.gz", "w:gz"):
+        pass
+
+    def check(names):
+        wheel = tmp_path / "wollemi-cp311-cp311-linux_x86_64.whl"
+        with zipfile.ZipFile(wheel, "w") as archive:
+            for name in names:
+                archive.writestr(name, "")
+        release_check.check_contents(wheel, tmp_path / "wollemi.tar.gz")
+
+    check(names)
+    for wrong in (names[1:], [*names, "wollemi/backends/omp/csr.cpp"]):
+        with pytest.raises(AssertionError, match="lacks or should not have"):
+            check(wrong)
 
 
 def test_the_conda_recipe_asks_for_what_the_package_asks_for():
