@@ -224,19 +224,11 @@ def svds(
     >>> np.round(s, 6)
     array([39., 40.])
     """
+    _check_options_of_svds(options, return_singular_vectors, solver)
     if random_state is not None:
         if rng is not None:
             raise InvalidArgument("svds: expected rng or random_state, got both: give rng alone")
         rng = random_state
-    if options:
-        raise InvalidArgument(f"options: expected none, got {options!r}")
-    if return_singular_vectors not in (True, False, "u", "vh"):
-        raise InvalidArgument(
-            "return_singular_vectors: expected True, False, 'u' or 'vh', got "
-            f"{return_singular_vectors!r}"
-        )
-    if solver not in ("arpack", "lobpcg", "propack"):
-        raise InvalidArgument(f"solver: expected 'arpack', 'lobpcg' or 'propack', got {solver!r}")
     made = SingularValues(A, k=k, which=which, ncv=ncv, rtol=tol, maxiter=maxiter, seed=_seed(rng))
     _require_finite("svds", made.measures()[0])
     result = made.solve(v0)
@@ -255,6 +247,19 @@ def svds(
         s,
         None if return_singular_vectors == "u" else vh,
     )
+
+
+def _check_options_of_svds(options: Any, return_singular_vectors: Any, solver: Any) -> None:
+    """Raise an error for options that ``svds`` has not."""
+    if options:
+        raise InvalidArgument(f"options: expected none, got {options!r}")
+    if return_singular_vectors not in (True, False, "u", "vh"):
+        raise InvalidArgument(
+            "return_singular_vectors: expected True, False, 'u' or 'vh', got "
+            f"{return_singular_vectors!r}"
+        )
+    if solver not in ("arpack", "lobpcg", "propack"):
+        raise InvalidArgument(f"solver: expected 'arpack', 'lobpcg' or 'propack', got {solver!r}")
 
 
 def _default_tolerance(solver: Lobpcg) -> float:
