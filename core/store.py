@@ -64,6 +64,10 @@ class Store:
             found = self._things[key] = make()
         return found
 
+    def put(self, key: Key[V], thing: V) -> None:
+        """Store data under ``key``, also while a graph is captured: no kernel makes them."""
+        self._things[key] = thing
+
     def __contains__(self, key: Key[Any]) -> bool:
         return key in self._things
 

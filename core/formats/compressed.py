@@ -291,3 +291,18 @@ class CompressedRows(Matrix):
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
         self.executor.run(operations.csr_spmv, self, x, y, alpha, beta)
+
+
+def keep_updated(matrix: CompressedRows, key: Key[Any], thing: Any) -> None:
+    """Call ``thing.update_values(matrix)`` after each change of the values, until it is replaced.
+
+    Parameters
+    ----------
+    matrix : CompressedRows
+        The matrix, which keeps the object.
+    key : Key
+        The name of the object; another object with this name replaces it.
+    thing : object
+        The object.
+    """
+    matrix._copies.put(key, thing)

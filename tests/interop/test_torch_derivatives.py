@@ -286,3 +286,25 @@ def test_least_squares_have_gradients(on: Any, array: Any, damp: float) -> None:
     close(found, torch.linalg.pinv(D) @ b if damp == 0 else torch.linalg.solve(normal, D.T @ b))
     both_orders(lambda v, b: wt.least_squares(A, b, values=v, damp=damp), values, b)
     close(wt.least_squares(A, b[:, 0], damp=damp), found[:, 0])
+
+
+@pytest.mark.parametrize("executor", ["reference", "omp"])
+@pytest.mark.parametrize("function", ["solve", "spmm"])
+def test_new_values_between_forward_and_backward_are_an_error(executor: str, function: str) -> None:
+    A = wl.Csr(SQUARE, executor=executor)
+    b = torch.ones((6, 1), dtype=torch.float64, requires_grad=True)
+
+    def forward() -> Any:
+        return wt.solve(A, b) if function == "solve" else wt.spmm(A, b)
+
+    for change in (lambda: A.update_values(A.data * 2), lambda: A.__imul__(2), lambda: A.T):
+        x = forward()
+        changes = A._values_version
+        change()
+        if A._values_version == changes:
+            x.sum().backward()
+            continue
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            x.sum().backward()
+    want = np.linalg.solve(4 * SQUARE.T, np.ones(6)) if function == "solve" else 4 * SQUARE.sum(0)
+    np.testing.assert_allclose(b.grad[:, 0], want, rtol=1e-4)

@@ -27,6 +27,7 @@ from ...core.capture import public_call
 from ...core.errors import ExecutorMismatch, InvalidMatrix
 from ...core.executor import Executor
 from ...core.formats import Csr, validate
+from ...core.formats.compressed import keep_updated
 from ...core.store import Key, PatternStore
 from .captured import refuse_first, refuse_sharing
 from .constants import constant
@@ -185,6 +186,30 @@ def outside_of_transforms() -> Iterator[None]:
         yield
 
 
+class ValuesOfMatrix:
+    """The values of a matrix as a tensor: PyTorch is told when the matrix gets new ones.
+
+    A backward pass that needs the earlier values then raises PyTorch's error about variables that
+    were modified in place, instead of returning the gradients of another matrix.
+
+    Parameters
+    ----------
+    tensor : Tensor
+        The tensor; it shares the matrix's memory.
+    """
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.tensor = tensor
+
+    def update_values(self, A: Csr) -> None:
+        """Increment the version of the tensor."""
+        if not self.tensor.is_inference():
+            torch.autograd.graph.increment_version(self.tensor)
+
+
+_VALUES: Key[ValuesOfMatrix] = Key("the values as a tensor of PyTorch")
+
+
 class Tensors:
     """The arrays of a matrix as tensors.
 
@@ -225,6 +250,7 @@ class Tensors:
         if self._array is not owner.data:
             with outside_of_transforms():
                 self._array, self._values = owner.data, tensor_of(owner.data)
+            keep_updated(owner, _VALUES, ValuesOfMatrix(self._values))
         found: Tensor = self._values
         return found
 
