@@ -139,7 +139,10 @@ class StructureMethods:
 
         Notes
         -----
-        Missing entries are inserted; plans and transposes are then made again.
+        If all entries of the diagonal are stored, only values change, as in
+        :meth:`Matrix.update_values`: an earlier ``A.T`` gets them too. Missing entries are
+        inserted. The matrix then gets new arrays, its plans are made again, and matrices that
+        shared its arrays, such as an earlier ``A.T``, keep the old entries.
 
         Examples
         --------
@@ -151,7 +154,11 @@ class StructureMethods:
                [5., 4.]])
         """
         self._structure.executor.refuse_capture(CHANGES)
-        self._structure._replace_entries(with_diagonal(self._structure, values, k))
+        matrix, made = self._structure, with_diagonal(self._structure, values, k)
+        if matrix.format == "csr" and made.indices is getattr(matrix, "indices", None):
+            matrix.update_values(made.data)
+        else:
+            matrix._replace_entries(made)
 
     def nonzero(self) -> tuple[Array, Array]:
         """Return the rows and the columns of the nonzero entries, as native arrays.

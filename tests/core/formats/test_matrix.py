@@ -129,6 +129,17 @@ def test_new_values_may_be_of_another_dtype(A):
     np.testing.assert_array_equal(A.to_dense(), 3 * D)
 
 
+@pytest.mark.parametrize("executor", ["reference", "omp"])
+def test_a_new_diagonal_is_in_the_transpose_if_its_entries_are_stored(executor):
+    matrix = wl.Csr(np.array([[4.0, 1.0], [0.0, 3.0]]), executor=executor)
+    transpose = matrix.T
+    matrix.setdiag([5.0, 6.0])
+    np.testing.assert_array_equal(transpose.to_dense(), [[5.0, 0.0], [1.0, 6.0]])
+    matrix.setdiag([7.0], k=-1)  # a new entry: the earlier transpose keeps the old ones
+    np.testing.assert_array_equal(transpose.to_dense(), [[5.0, 0.0], [1.0, 6.0]])
+    np.testing.assert_array_equal(matrix.T.to_dense(), [[5.0, 7.0], [1.0, 6.0]])
+
+
 # ---- SciPy
 
 
