@@ -101,6 +101,13 @@ class RecordedSolve:
             as_block(executor, array, solver.shape[0], name) for name, array in given.items()
         )
         dtype = solver._precision_for(solver.dtype, self._b.dtype)
+        # as_block converts integers into a copy: the solve would not see later values of the array.
+        for (name, array), block in zip(given.items(), (self._b, self._x), strict=True):
+            if np.dtype(array.dtype) != np.dtype(block.dtype):
+                raise InvalidArgument(
+                    f"{name}: expected an array of {dtype}, which the solve reads or writes in "
+                    f"place, got {array.dtype}; convert it with {name}.astype({str(dtype)!r})"
+                )
         if self._b.dtype != dtype or self._x.dtype != dtype or self._b.shape[1] != 1:
             raise InvalidArgument(
                 f"b and out: expected one vector of {dtype} each, got {self._b.shape} of "

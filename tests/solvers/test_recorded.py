@@ -96,6 +96,9 @@ def test_operands_that_cannot_stay_are_refused() -> None:
     for given, out in ((b.astype("f4"), x), (b, x[:10]), (list(b), x), (np.ones((144, 2)), x)):
         with pytest.raises((InvalidArgument, wl.errors.ShapeMismatch)):
             solver.recorded(given, out=out)
+    for given, out in ((b.astype(int), x), (b > 0, x), (b, x.astype(int))):
+        with pytest.raises(InvalidArgument, match="expected an array of float64"):
+            solver.recorded(given, out=out)
     by_host = wl.LinearOperator((144, 144), lambda v: 2 * v, executor="reference")
     with pytest.raises(UnsupportedOperation, match="the host takes part"):
         wl.solvers.Cg(by_host).recorded(b, out=x)
