@@ -27,8 +27,9 @@ def check_operator(A: LinOp, *, rtol: float | None = None) -> list[str]:
     """Check that the methods of an operator agree with each other; raise an error otherwise.
 
     The operator is applied to random blocks: with factors, with an output that contains NaN, column
-    by column, to sums, and with strides between rows. Inner products compare the transposes with
-    the operator, ``<y, A x> = <A.H y, x>``; a product checks ``astype``.
+    by column, to sums, and with strides between rows; it must not change them. Inner products
+    compare the transposes with the operator, ``<y, A x> = <A.H y, x>``; a product checks
+    ``astype``.
 
     Parameters
     ----------
@@ -96,8 +97,13 @@ class _Comparison:
         executor = A.executor
         if y is None:
             y = np.full((A.shape[0], x.shape[1]), np.nan, A.dtype)
-        result, operand = executor.from_host(y.copy()), executor.from_host(x)
+        result, operand = executor.from_host(y.copy()), executor.from_host(x.copy())
         A._apply(operand, result, alpha, beta)
+        if not np.array_equal(executor.to_host(operand), x, equal_nan=True):
+            raise InvalidArgument(
+                f"{self.name}: a product changed its operand x; solvers use x again after a "
+                "product, so compute in a copy of it"
+            )
         return executor.to_host(result).copy()
 
     def compare(self, got: Any, expected: Any, what: str, rtol: float | None = None) -> None:

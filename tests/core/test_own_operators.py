@@ -143,6 +143,13 @@ class Affine(Plain):
         y[...] = product if beta == 0 else product + beta * y
 
 
+class ChangesX(Plain):
+    def apply_block(self, x: Any, y: Any, alpha: Any, beta: Any) -> None:
+        product = alpha * (self.M @ x)
+        x *= 0.5
+        y[...] = product if beta == 0 else product + beta * y
+
+
 class WrongT(Plain):
     @property
     def T(self) -> Any:
@@ -160,6 +167,7 @@ class WrongCast(Plain):
         (ReadsY, "must overwrite y"),
         (NoAlpha, "is not 2 A x"),
         (Affine, "is not A x"),
+        (ChangesX, "changed its operand x"),
         (WrongT, "T: <y, A x>"),
         (WrongCast, "expected that dtype"),
     ],
