@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -123,11 +124,14 @@ def functions_called(call: Callable[[], object]) -> int:
         count += event == "call"
 
     before = sys.getprofile()
+    gc.collect()  # a collection within the call would add finalizers of other tests to the count
+    gc.disable()
     sys.setprofile(counting)
     try:
         call()
     finally:
         sys.setprofile(before)
+        gc.enable()
     return count
 
 
