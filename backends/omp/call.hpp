@@ -200,7 +200,7 @@ public:
   }
 
   // Runs `work(threads)`, or appends it to the tape that is being recorded. The GIL is released if
-  // there are so many `elements` that other threads can gain from it.
+  // there are enough `elements` for other threads to gain from it.
   template <class W>
   void submit(i64 elements, const W& work) const {
     submit_any(elements, &work, work_kind<W>);

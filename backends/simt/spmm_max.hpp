@@ -10,8 +10,8 @@ namespace wl {
 // Entries that each lane of a group loads before it uses the first of them.
 constexpr int ENTRIES_AHEAD = 8;
 
-// The columns of a dense operand: L adjacent lanes hold V vectors of E each. Lanes of a group whose
-// numbers differ by L process the entries of a row in turn. WHOLE: no lane is beyond the last
+// The columns of a dense operand: L adjacent lanes hold V vectors of E each. Lanes of a group with
+// numbers that differ by L process the entries of a row in turn. WHOLE: no lane is beyond the last
 // column.
 template <int L, int V, int E, int WHOLE>
 struct columns_of_lane {

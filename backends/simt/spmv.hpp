@@ -1,5 +1,4 @@
-// y = alpha A x + beta y for the formats whose rows several lanes can share. beta = 0 does not read
-// y.
+// y = alpha A x + beta y for formats that let several lanes share a row. beta = 0 does not read y.
 //
 // The kernels for one vector have an epilogue as their last argument. It is called for a row once y
 // has its value, and computes for example this row's part of a sum that a solver needs next. This

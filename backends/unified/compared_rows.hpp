@@ -35,7 +35,8 @@ WL_DEVICE void for_either(I e, I end, const I* indices, I f, I other_end, const 
     use(other_indices[f], e, false, f, true);
 }
 
-// Calls use(column, value, other value) for the same until it returns true; a missing value is 0.
+// Calls use(column, value, other value) for the columns of both rows in increasing order, until it
+// returns true; a missing value is 0.
 // Which row has the next column cannot be predicted: both values are loaded, and no branch depends
 // on the columns.
 template <class T, class I, class Use>

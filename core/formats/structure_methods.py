@@ -139,9 +139,9 @@ class StructureMethods:
 
         Notes
         -----
-        If all entries of the diagonal are stored, only values change, as in
-        :meth:`Matrix.update_values`: an earlier ``A.T`` gets them too. Missing entries are
-        inserted. The matrix then gets new arrays, its plans are made again, and matrices that
+        If a sorted Csr without duplicates stores the whole diagonal, only values change, as in
+        :meth:`Matrix.update_values`: an earlier ``A.T`` gets them too. Otherwise the matrix gets
+        new arrays, with missing entries inserted. Its plans are then made again, and matrices that
         shared its arrays, such as an earlier ``A.T``, keep the old entries.
 
         Examples
