@@ -38,7 +38,7 @@ INSTALL = $(PIP) install --no-build-isolation --no-deps $(call cmake_option,WOLL
 .PHONY: help develop demo test test-name test-all test-gpu petsc lint format sanitize fuzz fuzz-systems bench performance api wheel release-check notebooks site site-check clean
 
 help:
-	@echo 'make demo      solve a real system, print a table, draw convergence.png (about 4 minutes on two cores the first time)'
+	@echo 'make demo      solve a real system, print a table, draw convergence.png (4 to 5 minutes on two cores the first time)'
 	@echo 'make test      every test this machine can run (PYTEST_ARGS=..., COVERAGE=--cov)'
 	@echo 'make test-name NAME=fcg  the tests of one solver or preconditioner'
 	@echo 'make test-all  the same with coverage and the slow tests that seldom find something: other GPU targets, SYCL kernels of GPUs'
