@@ -89,9 +89,10 @@ class Matrix(Doubled, Methods, Displayed, LinOp):
 
     A matrix owns its arrays: constructors copy their arguments, and :meth:`to_scipy` returns
     copies. Otherwise in-place changes of another library's matrix (SciPy sorts rows and sums
-    duplicates when it needs to) would invalidate plans, which depend on the pattern. Matrices that
-    are derived from one another may share arrays (:meth:`copy` does not): their pattern never
-    changes, and new values of one (:meth:`update_values`) are new values of all.
+    duplicates when it needs to) would invalidate plans, which depend on the pattern. Some matrices
+    share their array of values, such as ``A`` and ``A.T`` of a Csr or Csc, or ``A`` and
+    ``A.tocoo()`` of a Csr: new values of one (:meth:`update_values`) are new values of all. Other
+    formats return copies as transposes and conversions.
     """
 
     HOOKS: ClassVar[Mapping[str, Hook]] = {"other_state": hook("Matrix", "_extra", "other_state")}
@@ -287,7 +288,7 @@ class Matrix(Doubled, Methods, Displayed, LinOp):
 
     @property
     def T(self) -> Any:
-        """The transpose, which is a matrix too."""
+        """The transpose; only that of a Csr or Csc shares values with this matrix."""
         raise UnsupportedOperation(self._without("transpose"))
 
     def transpose(self, axes: tuple[int, int] | None = None, copy: bool = False) -> Any:

@@ -114,7 +114,7 @@ class Bsr(Constructed):
 
     @property
     def T(self) -> Bsr:
-        """The transpose."""
+        """The transpose, a copy that later values of this matrix do not change."""
         return self.asformat("csr").T.asformat("bsr", blocksize=self.blocksize[::-1])
 
     @property

@@ -79,7 +79,7 @@ class Coo(Constructed):
 
     @property
     def T(self) -> Coo:
-        """The transpose, sorted by its rows."""
+        """The transpose, sorted by its rows: a copy that later values do not change."""
         from .hypersparse import transposed
 
         return transposed(self)

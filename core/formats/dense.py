@@ -74,7 +74,7 @@ class Dense(Constructed, metaclass=Batchable):
 
     @property
     def T(self) -> Dense:
-        """The transpose."""
+        """The transpose, a copy that later values of this matrix do not change."""
         transposed = self.executor.copy(self.data.T)
         return Dense._from_arrays(self.executor, self.shape[::-1], transposed)
 

@@ -80,7 +80,7 @@ class Ell(Constructed, metaclass=Batchable):
 
     @property
     def T(self) -> Ell:
-        """The transpose."""
+        """The transpose, a copy that later values of this matrix do not change."""
         return self.asformat("csr").T.asformat("ell")
 
     @property

@@ -177,7 +177,7 @@ class Hybrid(Matrix):
 
     @property
     def T(self) -> Hybrid:
-        """The transpose."""
+        """The transpose, a copy that later values of this matrix do not change."""
         return self.asformat("csr").T.asformat("hybrid")
 
     @property

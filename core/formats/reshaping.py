@@ -16,7 +16,7 @@ from .arithmetic import add
 from .csr import Csr, as_movable, from_movable
 from .exact import row_numbers
 from .given import checked_shape
-from .rowwise import canonical_rows, known_canonical, of_pattern
+from .rowwise import canonical_rows, known_canonical, of_pattern, same_pattern
 from .selection import apart, column_slice, masked, nonzeros, row_slice
 from .sparse_vector import SparseVector
 
@@ -170,3 +170,36 @@ def _with_stored_diagonal(csr: Csr, given: Array, first: int, k: int) -> Array |
     if int(executor.to_host(stored)[0]) != last - first:
         return None
     return data if csr.dtype in COMPUTED else from_movable(data, csr.dtype)
+
+
+def replace_entries(matrix: Matrix, made: Csr) -> None:
+    """Replace the entries of a matrix in place; only values change if the pattern stays."""
+    data = _values_in_order(matrix, made)
+    if data is None:
+        matrix._replace_entries(made)
+    else:
+        matrix.update_values(data)
+
+
+def _values_in_order(matrix: Matrix, made: Csr) -> Array | None:
+    """Return the values of ``made`` in the order of ``matrix.data``, padding included.
+
+    The result is None if ``made`` has another shape or pattern.
+    """
+    if made.shape != matrix.shape:
+        return None
+    if isinstance(matrix, Csr) and made.indices is matrix.indices:
+        return made.data
+    if matrix.format == "dense":
+        dense: Array = made.asformat("dense").data
+        return dense
+    if matrix.nnz != made.nnz:
+        return None
+    data = matrix.executor.copy(matrix.data)
+    # The values of this matrix are positions in the array of values; a conversion moves them.
+    numbers = matrix.executor.xp.arange(int(data.size), dtype=np.int64).reshape(data.shape)
+    places = canonical_rows(matrix._with_data(numbers))
+    if not same_pattern(places, made):
+        return None
+    data.reshape(-1)[places.data] = made.data
+    return data

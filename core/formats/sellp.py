@@ -101,7 +101,7 @@ class Sellp(Constructed):
 
     @property
     def T(self) -> Sellp:
-        """The transpose."""
+        """The transpose, a copy that later values of this matrix do not change."""
         return self.asformat("csr").T.asformat("sellp", slice_size=self.slice_size)
 
     @property

@@ -9,7 +9,14 @@ from ..capture import CHANGES
 from ..errors import UnsupportedOperation
 from .arg_extremes import arg_extreme
 from .reductions import LARGEST, SMALLEST, written
-from .reshaping import asked_shape, nonzero, reshape, resized, with_diagonal
+from .reshaping import (
+    asked_shape,
+    nonzero,
+    replace_entries,
+    reshape,
+    resized,
+    with_diagonal,
+)
 from .selection import each_row, triangle
 
 if TYPE_CHECKING:
@@ -104,7 +111,8 @@ class StructureMethods:
     def resize(self, *shape: Any) -> None:
         """Truncate this matrix, or pad it with zeros, to another shape, in place.
 
-        The matrix gets new arrays: matrices that share the old ones keep them.
+        The matrix gets new arrays: matrices that share the old ones, such as an earlier ``A.T``,
+        keep the old entries.
 
         Examples
         --------
@@ -115,7 +123,7 @@ class StructureMethods:
         array([[1., 2., 0.]])
         """
         self._structure.executor.refuse_capture(CHANGES)
-        self._structure._replace_entries(resized(self._structure, asked_shape(shape)))
+        replace_entries(self._structure, resized(self._structure, asked_shape(shape)))
 
     def prune(self) -> None:
         """Do nothing: the arrays have no unused capacity; SciPy has the same method."""
@@ -139,10 +147,10 @@ class StructureMethods:
 
         Notes
         -----
-        If a sorted Csr without duplicates stores the whole diagonal, only values change, as in
-        :meth:`Matrix.update_values`: an earlier ``A.T`` gets them too. Otherwise the matrix gets
-        new arrays, with missing entries inserted. Its plans are then made again, and matrices that
-        shared its arrays, such as an earlier ``A.T``, keep the old entries.
+        If the whole diagonal is stored and no entry twice, only values change, as in
+        :meth:`Matrix.update_values`: matrices that share the values, such as an earlier ``A.T`` of
+        a Csr or Csc, get them too. Otherwise the matrix gets new arrays with the missing entries.
+        Its plans are then made again, and matrices that shared its arrays keep the old entries.
 
         Examples
         --------
@@ -154,11 +162,7 @@ class StructureMethods:
                [5., 4.]])
         """
         self._structure.executor.refuse_capture(CHANGES)
-        matrix, made = self._structure, with_diagonal(self._structure, values, k)
-        if matrix.format == "csr" and made.indices is getattr(matrix, "indices", None):
-            matrix.update_values(made.data)
-        else:
-            matrix._replace_entries(made)
+        replace_entries(self._structure, with_diagonal(self._structure, values, k))
 
     def nonzero(self) -> tuple[Array, Array]:
         """Return the rows and the columns of the nonzero entries, as native arrays.

@@ -140,6 +140,59 @@ def test_a_new_diagonal_is_in_the_transpose_if_its_entries_are_stored(executor):
     np.testing.assert_array_equal(matrix.T.to_dense(), [[5.0, 7.0], [1.0, 6.0]])
 
 
+FULL_DIAGONAL = np.array([[4.0, 1, 0, 0], [1, 5, 0, 2], [0, 0, 6, 1], [0, 3, 1, 7]])
+NEW_DIAGONAL = np.array([1.0, 2.0, 3.0, 0.5])
+
+
+@pytest.mark.parametrize("F", [wl.Csr, wl.Csc, wl.Coo, wl.Bsr, wl.Ell, wl.Sellp, wl.Dense])
+@pytest.mark.parametrize("dtype", [np.float32, np.complex128, np.int64])
+def test_a_stored_diagonal_is_set_in_place_in_every_format(F, dtype):
+    A = F(FULL_DIAGONAL.astype(dtype), executor="omp")
+    data, same = A.data, A.to("reference")  # on the same memory
+    A.setdiag(NEW_DIAGONAL.astype(dtype))
+    expected = FULL_DIAGONAL.astype(dtype)
+    np.fill_diagonal(expected, NEW_DIAGONAL.astype(dtype))
+    assert A.data is data
+    np.testing.assert_array_equal(A.to_dense(), expected)
+    np.testing.assert_array_equal(same.to_dense(), expected)
+
+
+def test_a_diagonal_of_a_hybrid_is_set_in_place_in_both_parts():
+    A = wl.Hybrid(FULL_DIAGONAL, width=2)
+    ell, coo = A.ell, A.coo
+    A.setdiag(NEW_DIAGONAL)
+    assert A.ell is ell and A.coo is coo and coo.nnz
+    np.testing.assert_array_equal(A.diagonal(), NEW_DIAGONAL)
+
+
+@pytest.mark.parametrize("rows_first", [True, False])
+def test_a_diagonal_of_unsorted_entries_is_in_the_transpose_too(rows_first):
+    triple = ([2.0, 1.0, 3.0], [1, 0, 1], [0, 2, 3])
+    A = (wl.Csr if rows_first else wl.Csc)(triple, shape=(2, 2))
+    transpose = A.T
+    A.setdiag([5.0, 6.0])
+    np.testing.assert_array_equal(A.diagonal(), [5.0, 6.0])
+    np.testing.assert_array_equal(transpose.to_dense(), A.to_dense().T)
+    np.testing.assert_array_equal(A.indices, [1, 0, 1])
+
+
+def test_a_resize_to_the_same_shape_keeps_the_arrays():
+    A = wl.Csc(FULL_DIAGONAL)
+    transpose, data = A.T, A.data
+    A.resize(4, 4)
+    A *= 2
+    assert A.data is data
+    np.testing.assert_array_equal(transpose.to_dense(), 2 * FULL_DIAGONAL.T)
+
+
+@pytest.mark.parametrize("F", [wl.Coo, wl.Bsr, wl.Ell, wl.Sellp, wl.Hybrid, wl.Dense])
+def test_the_transpose_of_other_formats_is_a_copy_as_the_page_says(F):
+    A = F(FULL_DIAGONAL)
+    transpose = A.T
+    A *= 2
+    np.testing.assert_array_equal(transpose.to_dense(), FULL_DIAGONAL.T)
+
+
 # ---- SciPy
 
 
