@@ -57,7 +57,7 @@ def explained(kind: type, options: Mapping[str, Any]) -> Iterator[None]:
         raise InvalidArgument(f"{kind.__name__}({shown}): {error}") from error
 
 
-def require_begun(made: Any) -> None:
+def require_begun(operator: Any) -> None:
     """Raise an error unless the constructors of the bases were called.
 
     Raises
@@ -65,8 +65,8 @@ def require_begun(made: Any) -> None:
     InvalidArgument
         If they were not called; the message gives the remedy.
     """
-    if not is_of_wollemi(type(made)) and not hasattr(made, _OF_BASES):
+    if not is_of_wollemi(type(operator)) and not hasattr(operator, _OF_BASES):
         raise InvalidArgument(
-            f"{type(made).__name__}.__init__ does not call super().__init__(A, ...), which sets "
-            "the matrix, the shape and the executor; call it"
+            f"{type(operator).__name__}.__init__ does not call super().__init__(A, ...), which "
+            "sets the matrix, the shape and the executor; call it"
         )

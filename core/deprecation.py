@@ -158,14 +158,14 @@ def renamed_parameters(*, since: str, removal: str, **renamed: str) -> Decorator
     return decorate
 
 
-def named_options(*names: str, kept: int, since: str, removal: str) -> Callable[[F], F]:
+def named_options(*names: str, positional: int, since: str, removal: str) -> Callable[[F], F]:
     """Accept keyword-only options by position, as earlier versions did, and warn.
 
     Parameters
     ----------
     *names : str
         The options, in the order of the earlier positions.
-    kept : int
+    positional : int
         Number of arguments that remain positional.
     since, removal : str
         The first version that warns, and the first version that accepts only keywords.
@@ -196,19 +196,19 @@ def named_options(*names: str, kept: int, since: str, removal: str) -> Callable[
 
         @functools.wraps(function)
         def call(*args: Any, **options: Any) -> Any:
-            if len(args) <= kept:
+            if len(args) <= positional:
                 return function(*args, **options)
-            if len(args) > kept + len(names):
+            if len(args) > positional + len(names):
                 raise InvalidArgument(
-                    f"{name} takes {kept} arguments by position, got {len(args)}; give "
+                    f"{name} takes {positional} arguments by position, got {len(args)}; give "
                     f"{', '.join(names)} by name"
                 )
             entry.warn(stacklevel=2)
-            for option, value in zip(names, args[kept:], strict=False):
+            for option, value in zip(names, args[positional:], strict=False):
                 if option in options:
                     raise InvalidArgument(f"{name}: {option} is given twice")
                 options[option] = value
-            return function(*args[:kept], **options)
+            return function(*args[:positional], **options)
 
         vars(call)["old_positions"] = names
         return cast(F, call)
@@ -238,9 +238,9 @@ class OldOptions:
         removal: str,
         positions: Sequence[str] = (),
         renamed: Mapping[str, str] | None = None,
-        kept: int = 1,
+        positional: int = 1,
     ) -> None:
-        self.kept = kept
+        self.positional = positional
         self.since, self.removal = since, removal
         self.positions, self.renamed = tuple(positions), dict(renamed or {})
         self._entries: dict[str, Deprecation] = {}
@@ -267,12 +267,12 @@ class OldOptions:
         InvalidArgument
             If a call gives an option twice.
         """
-        given = arguments[self.kept :]
+        given = arguments[self.positional :]
         found = self.by_present_names(kind, options, stacklevel=4)
         if not given or not self.positions:
             return arguments, found
         if len(given) > len(self.positions):
-            most = self.kept + len(self.positions)
+            most = self.positional + len(self.positions)
             raise InvalidArgument(
                 f"{kind.__name__} takes at most {most} arguments by position, the last of them "
                 f"{self.positions[-1]}; got {len(arguments)}"
@@ -282,7 +282,7 @@ class OldOptions:
             if name in found:
                 raise InvalidArgument(f"{kind.__name__}: {name} is given twice")
             found[name] = value
-        return arguments[: self.kept], found
+        return arguments[: self.positional], found
 
     def by_present_names(
         self, kind: type, options: Mapping[str, Any], *, stacklevel: int = 3

@@ -51,7 +51,7 @@ class Described:
         return side_by_side(facts_table(type(self).__name__, self._facts()))
 
 
-def called(made: Any) -> str:
+def called(operator: Any) -> str:
     """Return the call that made an object: its class and the given options.
 
     Examples
@@ -63,9 +63,9 @@ def called(made: Any) -> str:
     'Cg'
     """
     given = ", ".join(
-        f"{name}={short(value)}" for name, value in getattr(made, "_options", {}).items()
+        f"{name}={short(value)}" for name, value in getattr(operator, "_options", {}).items()
     )
-    return f"{type(made).__name__}({given})" if given else type(made).__name__
+    return f"{type(operator).__name__}({given})" if given else type(operator).__name__
 
 
 def short(value: Any) -> str:

@@ -57,13 +57,13 @@ def is_complex(dtype: DTypeLike) -> bool:
     return np.dtype(dtype).kind == "c"
 
 
-def _dtype(given: DTypeLike) -> np.dtype[Any]:
+def _dtype(dtype: DTypeLike) -> np.dtype[Any]:
     try:
-        return np.dtype(given)
+        return np.dtype(dtype)
     except TypeError:
-        if given == "bfloat16":  # NumPy knows it once the package is imported
+        if dtype == "bfloat16":  # NumPy knows it once the package is imported
             return _bfloat16()
-        raise UnsupportedDtype(f"not a dtype: {given!r}") from None
+        raise UnsupportedDtype(f"not a dtype: {dtype!r}") from None
 
 
 def _bfloat16() -> np.dtype[Any]:
@@ -159,7 +159,7 @@ def joint_dtype(*dtypes: DTypeLike) -> np.dtype[Any]:
     return held_dtype(np.result_type(*dtypes))
 
 
-def asked_dtype(dtype: DTypeLike, held: Callable[[Any], np.dtype[Any]] = value_dtype) -> Any:
+def asked_dtype(dtype: DTypeLike, stored: Callable[[Any], np.dtype[Any]] = value_dtype) -> Any:
     """Return the dtype that a caller requested; raise an error if values cannot have it.
 
     Operators compute in floating-point dtypes. Matrices also store booleans and integers.
@@ -168,7 +168,7 @@ def asked_dtype(dtype: DTypeLike, held: Callable[[Any], np.dtype[Any]] = value_d
     ----------
     dtype : dtype
         The requested dtype.
-    held : callable
+    stored : callable
         The function that maps to the dtype of values: :func:`value_dtype` or :func:`held_dtype`.
 
     Raises
@@ -183,20 +183,20 @@ def asked_dtype(dtype: DTypeLike, held: Callable[[Any], np.dtype[Any]] = value_d
     dtype('complex64')
     """
     asked = _dtype(dtype)
-    if asked.kind in "bui" and held(asked) != asked:
+    if asked.kind in "bui" and stored(asked) != asked:
         names = ", ".join(map(str, VALUE_DTYPES))
         raise UnsupportedDtype(
             f"there are no values of dtype {asked} here: ask for one of {names}; matrices hold "
             "booleans and integers too, uint64 excepted"
         )
-    return held(asked)
+    return stored(asked)
 
 
-def require_cast(given: DTypeLike, wanted: DTypeLike, casting: Casting) -> None:
+def require_cast(source: DTypeLike, wanted: DTypeLike, casting: Casting) -> None:
     """Raise UnsupportedDtype unless NumPy's casting rule allows the conversion."""
-    if casting != "unsafe" and not np.can_cast(given, wanted, casting):
+    if casting != "unsafe" and not np.can_cast(source, wanted, casting):
         raise UnsupportedDtype(
-            f"astype: the rule {casting!r} does not allow {given} to become {wanted}"
+            f"astype: the rule {casting!r} does not allow {source} to become {wanted}"
         )
 
 

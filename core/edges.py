@@ -48,11 +48,11 @@ class Edge:
         self.executor: Executor = operator.executor
         self.rows, self.columns = operator.local_rows, operator.local_columns
 
-    def enter(self, about: tuple[str, ...] = (), **given: Any) -> list[Array | None]:
+    def enter(self, about: tuple[str, ...] = (), **arrays: Any) -> list[Array | None]:
         """Return blocks of shape (rows, k) or (columns, k) for vectors; None stays None."""
         return [
             None if array is None else as_block(self.executor, array, self._length(name), name)
-            for name, array in given.items()
+            for name, array in arrays.items()
         ]
 
     def _length(self, name: str) -> int:
@@ -66,9 +66,9 @@ class Edge:
         """Return the block of a vector of the same kind as an earlier one."""
         return as_block(self.executor, array, self.rows, "x")
 
-    def leave(self, block: Array, given: Any) -> Any:
-        """Return a block with the dimensions and the location of the argument ``given``."""
-        return like(self.executor, block, given)
+    def leave(self, block: Array, operand: Any) -> Any:
+        """Return a block with the dimensions and the location of the argument ``operand``."""
+        return like(self.executor, block, operand)
 
 
 class GroupEdge(Edge):
@@ -90,7 +90,7 @@ class GroupEdge(Edge):
         self.of_input = operator.column_partition
         self.whole = False
 
-    def enter(self, about: tuple[str, ...] = (), **given: Any) -> list[Array | None]:
+    def enter(self, about: tuple[str, ...] = (), **operands: Any) -> list[Array | None]:
         """Return this member's blocks of vectors, which are whole or this member's parts.
 
         Parameters
@@ -105,7 +105,7 @@ class GroupEdge(Edge):
         arrays: dict[str, Any] = {}
         sums: dict[str, Checksum] = {}
         try:
-            for name, array in given.items():
+            for name, array in operands.items():
                 arrays[name] = None if array is None else _taken(self.executor, array, name)
             sums = self._checksums(arrays)
         except Exception as raised:  # report any error to the other members
@@ -159,12 +159,12 @@ class GroupEdge(Edge):
             for name in names:
                 _agree([message.checksums.get(name) for message in messages], name)
 
-    def _is_whole(self, name: str, found: list[Any]) -> bool | None:
+    def _is_whole(self, name: str, shapes: list[Any]) -> bool | None:
         """Return whether the vectors are whole; None if whole vectors and parts are the same."""
-        if found[0] == (None, None):
+        if shapes[0] == (None, None):
             return None
         partition = self.partition if name in _OF_ROWS else self.of_input
-        rows = [int(count) for count, _ in found]
+        rows = [int(count) for count, _ in shapes]
         parts = [partition.count(rank) for rank in range(partition.size)]
         if rows == parts:
             return False if self.links.size > 1 else None
@@ -187,14 +187,14 @@ class GroupEdge(Edge):
         """Return this member's block of a vector of the same kind as an earlier one."""
         return self._block("out", _taken(self.executor, array, "x"))
 
-    def leave(self, block: Array, given: Any) -> Any:
+    def leave(self, block: Array, operand: Any) -> Any:
         """Return a block; gather it to a whole vector if whole vectors had entered."""
         if not self.whole:
-            return like(self.executor, block, given)
+            return like(self.executor, block, operand)
         stacked = self.links.gathered(np.asarray(self.executor.to_host(block)))
         whole = self.partition.whole(stacked)
-        whole = whole[:, 0] if dimensions(given) == 1 else whole
-        return whole if is_host(given) else self.executor.from_host(whole)
+        whole = whole[:, 0] if dimensions(operand) == 1 else whole
+        return whole if is_host(operand) else self.executor.from_host(whole)
 
 
 def edge_of(operator: LinOp) -> Edge:

@@ -422,7 +422,7 @@ class Executor(SolvesSystems, OldTransfers, ABC):
         """
         return False
 
-    def submit(self, name: str, kept: object, function: Callable[[*Ts], R], *operands: *Ts) -> R:
+    def submit(self, name: str, owner: object, function: Callable[[*Ts], R], *operands: *Ts) -> R:
         """Call ``function(*operands)``, a public call that a user's capture may record.
 
         The default has no captures.
@@ -431,7 +431,7 @@ class Executor(SolvesSystems, OldTransfers, ABC):
         ----------
         name : str
             The name of the call in error messages.
-        kept : object
+        owner : object
             The matrix or operator; its memory must live as long as a graph that contains the call.
         """
         return function(*operands)

@@ -421,12 +421,12 @@ def dimensions(array: Any) -> int:
     return 0 if isinstance(array, Number) else _as_numpy(array, "the operand").ndim
 
 
-def like(executor: Executor, block: Array, given: object) -> Array:
-    """Return ``block`` with the dimensions of ``given``, as NumPy if that is on the host."""
-    one = given.ndim == 1 if type(given) is np.ndarray else dimensions(given) == 1
+def like(executor: Executor, block: Array, operand: object) -> Array:
+    """Return ``block`` with the dimensions of ``operand``, as NumPy if that is on the host."""
+    one = operand.ndim == 1 if type(operand) is np.ndarray else dimensions(operand) == 1
     if one:
         block = block.reshape(-1) if block.shape[1] == 1 else block[:, 0]
-    if not executor.owns(given) and is_host(given):
+    if not executor.owns(operand) and is_host(operand):
         return executor.to_host(block)
     return block
 

@@ -485,9 +485,9 @@ def as_linop(operator: Any, executor: Executor | str | None = None) -> LinOp:
     return computing(Dense(operator, executor=executor))
 
 
-def conversion_notes(given: Any, operator: LinOp) -> list[str]:
+def conversion_notes(source: Any, operator: LinOp) -> list[str]:
     """Return a note if a solve converted integers or booleans, otherwise nothing."""
-    dtype = getattr(given, "dtype", None)
+    dtype = getattr(source, "dtype", None)
     if getattr(dtype, "kind", "f") not in "bui" or operator.dtype == dtype:
         return []
     return [f"A: values of {dtype} were converted to {operator.dtype}, in which solvers compute"]

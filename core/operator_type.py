@@ -19,8 +19,8 @@ class OperatorType(ABCMeta):
 
     __instancecheck__ = type.__instancecheck__  # a Python method would save only half
 
-    def __init__(cls, *given: Any, **options: Any) -> None:
-        super().__init__(*given, **options)
+    def __init__(cls, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
         if not is_of_wollemi(cls):
             # Constructors of solvers and preconditioners check this themselves.
             check_class(cls, constructs=type(cls) is OperatorType)

@@ -53,8 +53,8 @@ def _checked(cls: type, initialize: Callable[..., None]) -> Callable[..., None]:
     """Return a constructor that checks the operator's attributes at its end."""
 
     @wraps(initialize)
-    def __init__(self: Any, *given: Any, **named: Any) -> None:
-        initialize(self, *given, **named)
+    def __init__(self: Any, *args: Any, **named: Any) -> None:
+        initialize(self, *args, **named)
         if type(self) is cls:
             require_attributes(self)
 

@@ -240,18 +240,18 @@ def executor(name: str | Executor) -> Executor:
     return backend(which).make(device)
 
 
-def _not_a_name(given: object) -> str:
+def _not_a_name(value: object) -> str:
     """Return the message about an object that is not an executor, such as a PyTorch device."""
     said = 'an executor is named by a string, such as "omp" or "cuda:0", not by '
-    if given is None or isinstance(given, (bool, int, float)):
-        return f"{said}{given!r}"
-    kind, number = getattr(given, "type", None), getattr(given, "index", None)
-    if isinstance(given, type):
-        return f"{said}the class {given.__name__}"
+    if value is None or isinstance(value, (bool, int, float)):
+        return f"{said}{value!r}"
+    kind, number = getattr(value, "type", None), getattr(value, "index", None)
+    if isinstance(value, type):
+        return f"{said}the class {value.__name__}"
     if not isinstance(kind, str):
-        return f"{said}an object of {type(given).__name__}"
+        return f"{said}an object of {type(value).__name__}"
     name = _SYNONYMS.get(kind, kind)
-    return f'{said}{given!r}; write "{name}{f":{number}" if isinstance(number, int) else ""}"'
+    return f'{said}{value!r}; write "{name}{f":{number}" if isinstance(number, int) else ""}"'
 
 
 def available_executors() -> Availabilities:

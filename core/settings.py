@@ -208,16 +208,16 @@ def batch_among(arguments: tuple[Any, ...], options: Mapping[str, Any]) -> bool:
     return bool(getattr(type(A), "_is_batch", False))
 
 
-def settings_of(made: Any) -> Settings:
+def settings_of(operator: Any) -> Settings:
     """Return the settings with which an instance of a :class:`Configurable` class was made.
 
     Options that are such instances themselves are replaced by their settings.
     """
     options = {
         name: settings_of(value) if isinstance(type(value), Configurable) else value
-        for name, value in made._options.items()
+        for name, value in operator._options.items()
     }
-    return Settings(type(made), options)
+    return Settings(type(operator), options)
 
 
 def _require_known(kind: type, options: Mapping[str, Any], known: list[str]) -> None:

@@ -11,24 +11,24 @@ from typing import Any
 _NAME = "_setup_seconds"
 
 
-def setup_seconds(made: Any) -> float:
+def setup_seconds(solver: Any) -> float:
     """Return the seconds of an object's last set-up; 0 if it is no solver or preconditioner."""
-    return float(vars(made).get(_NAME, 0.0)) if hasattr(made, "__dict__") else 0.0
+    return float(vars(solver).get(_NAME, 0.0)) if hasattr(solver, "__dict__") else 0.0
 
 
-def record_setup(made: Any, began: float, *parts: Any) -> None:
+def record_setup(solver: Any, began: float, *parts: Any) -> None:
     """Store the seconds since a set-up began, plus the set-up times of earlier parts.
 
     Parameters
     ----------
-    made : object
+    solver : object
         A solver or a preconditioner.
     began : float
         The value of ``time.perf_counter`` at the start.
     *parts
         The preconditioner, if it was made before.
     """
-    made.__dict__[_NAME] = perf_counter() - began + sum(map(setup_seconds, parts))
+    solver.__dict__[_NAME] = perf_counter() - began + sum(map(setup_seconds, parts))
 
 
 def sets_up(update: Callable[[Any, Any], None]) -> Callable[..., None]:

@@ -87,12 +87,12 @@ def not_flushed(executor: Executor, values: Array) -> Array:
     return values
 
 
-def number_beside(number: Any, values: Array, own: Array) -> Any:
-    """Return a number; in the dtype of ``own`` if ``values`` are its values in a wider dtype."""
-    if values is own:
+def number_beside(number: Any, values: Array, own_values: Array) -> Any:
+    """Return a number, in the dtype of ``own_values`` if ``values`` are those in a wider dtype."""
+    if values is own_values:
         return number
     with np.errstate(over="ignore"):
-        return own.dtype.type(number)
+        return own_values.dtype.type(number)
 
 
 def unflushed(executor: Executor, function: Callable[..., Array], *values: Array) -> Array:

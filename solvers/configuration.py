@@ -71,13 +71,13 @@ def read_settings(path: str | Path) -> Settings:
         raise InvalidArgument(f"{path}: {error}") from None
 
 
-def _settings(role: str, found: Any) -> Settings:
-    if not isinstance(found, Mapping) or role not in found:
-        raise InvalidArgument(f'expected a dictionary with the key "{role}", got {found!r}')
+def _settings(role: str, settings: Any) -> Settings:
+    if not isinstance(settings, Mapping) or role not in settings:
+        raise InvalidArgument(f'expected a dictionary with the key "{role}", got {settings!r}')
     kinds: tuple[Mapping[str, type], ...] = (PRECONDITIONERS,)
     if role == KrylovSolver.ROLE:
         kinds = ({"direct": Direct}, SOLVERS, LEAST_SQUARES)
-    options = dict(found)
+    options = dict(settings)
     name = options.pop(role)
     if role == "preconditioner" and isinstance(name, str):
         name = present_name(name)

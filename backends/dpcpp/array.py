@@ -415,11 +415,11 @@ def _is_basic(key: Any) -> bool:
 _OF_LAYOUT = frozenset((np.iscomplexobj, np.isrealobj, np.ndim, np.shape, np.size))
 
 
-def _on_host(value: Any, made: Callable[[UsmArray], Any] = UsmArray.asnumpy) -> Any:
+def _on_host(value: Any, convert: Callable[[UsmArray], Any] = UsmArray.asnumpy) -> Any:
     if isinstance(value, UsmArray):
-        return made(value)
+        return convert(value)
     if isinstance(value, (list, tuple)):
-        return type(value)(_on_host(part, made) for part in value)
+        return type(value)(_on_host(part, convert) for part in value)
     return value
 
 

@@ -70,9 +70,9 @@ class SyclBlocks(BlockLauncher):
         """Do nothing: a queue belongs to a fixed device."""
         return nullcontext()
 
-    def load(self, made: SizedKernel) -> CompiledKernel:
+    def load(self, sized: SizedKernel) -> CompiledKernel:
         """Return the compiled kernel of a solver."""
-        kernel = made.kernel
+        kernel = sized.kernel
         return self.programs.of_source(kernel.symbol, "the systems of a batch", kernel.source)
 
     def launch(

@@ -127,12 +127,12 @@ def mask_fusedmm(executor: DpcppExecutor, call: FusedmmCall[Mask]) -> None:
         )  # fmt: skip
 
 
-def _input(given: UsmArray | None) -> tuple[Any, int, int]:
+def _input(array: UsmArray | None) -> tuple[Any, int, int]:
     """Return a function's input as its address and the strides of lines and blocks."""
-    if given is None:
+    if array is None:
         return None, 0, 0
-    lines, blocks = _steps(given)
-    return given, lines, blocks
+    lines, blocks = _steps(array)
+    return array, lines, blocks
 
 
 def traced(executor: DpcppExecutor, call: TracedCall) -> None:

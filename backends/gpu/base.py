@@ -277,7 +277,7 @@ class GpuExecutor(BlockExecutor):
         size: int,
         make: Callable[..., Any],
         *arrays: Array,
-        here: Callable[..., Any] | None = None,
+        make_on_device: Callable[..., Any] | None = None,
         **options: object,
     ) -> Any:
         """Return ``make(xp, *arrays, **options)``, computed on the host for small arrays.
@@ -296,16 +296,20 @@ class GpuExecutor(BlockExecutor):
             Returns an array, a number, or a tuple of them.
         """
         if not self.plans_on_host(size):
-            return here(self, *arrays, **options) if here else make(self.xp, *arrays, **options)
+            return (
+                make_on_device(self, *arrays, **options)
+                if make_on_device
+                else make(self.xp, *arrays, **options)
+            )
         return self._placed(make(np, *(self.to_host(array) for array in arrays), **options))
 
-    def _placed(self, made: object) -> Any:
-        if isinstance(made, np.ndarray):
-            return self.from_host(made)
-        if isinstance(made, tuple):
-            placed = map(self._placed, made)
-            return made._make(placed) if hasattr(made, "_make") else tuple(placed)
-        return made
+    def _placed(self, value: object) -> Any:
+        if isinstance(value, np.ndarray):
+            return self.from_host(value)
+        if isinstance(value, tuple):
+            placed = map(self._placed, value)
+            return value._make(placed) if hasattr(value, "_make") else tuple(placed)
+        return value
 
     # ---- streams
 
@@ -463,9 +467,9 @@ class GpuExecutor(BlockExecutor):
     def launch_address(self) -> int:
         """Return the address of the driver function that launches kernels."""
 
-    def launch_handle(self, made: RecordedLaunch) -> int | None:
+    def launch_handle(self, recorded: RecordedLaunch) -> int | None:
         """Return the driver's handle of a launch's kernel, or None if it is not a plain kernel."""
-        return made.function.ptr if isinstance(made.function, Function) else None
+        return recorded.function.ptr if isinstance(recorded.function, Function) else None
 
     def foreign_handlers(self) -> Handlers:
         """Return the handler of XLA's foreign function interface."""

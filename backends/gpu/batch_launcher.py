@@ -68,12 +68,12 @@ class GpuBlocks(BlockLauncher):
         """Make the device current; errors mention ``work``."""
         return self.executor._here(work)
 
-    def load(self, made: SizedKernel) -> Any:
+    def load(self, sized: SizedKernel) -> Any:
         """Return the compiled and loaded kernel of a solver."""
-        device, kernel = self.executor.device, made.kernel
+        device, kernel = self.executor.device, sized.kernel
         function = device.function(kernel.symbol, kernel.program)
-        if made.shared:
-            device.allow_shared(function, made.shared)
+        if sized.shared:
+            device.allow_shared(function, sized.shared)
         return function
 
     def launch(

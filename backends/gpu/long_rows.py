@@ -77,7 +77,7 @@ def count(executor: GpuExecutor, long: LongRows, A: Csr, B: Array, lengths: Arra
 def place(
     executor: GpuExecutor,
     long: LongRows,
-    found: Array,
+    lengths: Array,
     A: Csr,
     B: Array,
     indptr: Array,
@@ -86,7 +86,7 @@ def place(
 ) -> None:
     """Store the sorted columns of the rows with more than ``most`` columns."""
     bounds = (long.count, long.shares, B.shape[1], WINDOW, long.rows)
-    given = (*bounds, *_pattern(A, B), found, indptr, most, indices)
+    given = (*bounds, *_pattern(A, B), lengths, indptr, most, indices)
     _launch(executor, simt.place_long, long, given, np.float32, indices.dtype)
 
 
@@ -113,9 +113,9 @@ def _launch(
     executor: GpuExecutor,
     kernel: SimtKernel,
     long: LongRows,
-    given: Sequence[LaunchOperand],
+    operands: Sequence[LaunchOperand],
     value: Dtype,
     index: DTypeLike,
 ) -> None:
     blocks = launch.row_blocks(long.count * long.shares, 1)
-    executor.launch_simt(kernel, blocks, given, value, index)
+    executor.launch_simt(kernel, blocks, operands, value, index)

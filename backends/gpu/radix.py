@@ -417,9 +417,9 @@ def _launch(
     executor: GpuExecutor,
     kernel: SimtKernel,
     blocks: int,
-    given: Sequence[LaunchOperand],
+    operands: Sequence[LaunchOperand],
     index: DTypeLike,
     **constants: int,
 ) -> None:
     """Launch a kernel that does not depend on the values' dtype."""
-    executor.launch_simt(kernel, blocks, given, np.float32, index, **constants)
+    executor.launch_simt(kernel, blocks, operands, np.float32, index, **constants)

@@ -168,13 +168,13 @@ class Repeatable(NamedTuple):
     arrays: Sequence[Array | None]
 
 
-def places_of(told: object, arrays: Sequence[Array | None]) -> list[int | None] | None:
+def places_of(repeatable: object, arrays: Sequence[Array | None]) -> list[int | None] | None:
     """Return the index in ``arrays`` of each of a kernel's arrays; None if it cannot be repeated.
 
     The index of an omitted argument is None: its address is 0.
     """
-    if not isinstance(told, Repeatable):
+    if not isinstance(repeatable, Repeatable):
         return None
     known = {id(array): place for place, array in enumerate(arrays) if array is not None}
-    places = [None if its is None else known.get(id(its), MADE) for its in told.arrays]
+    places = [None if its is None else known.get(id(its), MADE) for its in repeatable.arrays]
     return None if MADE in places else places

@@ -39,8 +39,8 @@ def scan_pointers(executor: GpuExecutor, lengths: Array, indptr: Array) -> None:
     if lengths.dtype != index:
         lengths = lengths.astype(index)
 
-    def step(kernel: SimtKernel, blocks: int, *given: LaunchOperand) -> None:
-        executor.launch_simt(kernel, blocks, given, np.float32, index)
+    def step(kernel: SimtKernel, blocks: int, *operands: LaunchOperand) -> None:
+        executor.launch_simt(kernel, blocks, operands, np.float32, index)
 
     totals = None  # the first part needs no other sums
     if parts > 1:

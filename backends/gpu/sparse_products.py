@@ -168,11 +168,11 @@ def spread(lanes: int, longest: int) -> int:
     return min(lanes, 1 << max(longest - 1, 0).bit_length())
 
 
-def find_longest(executor: GpuExecutor, indptr: Array, found: Array) -> None:
+def find_longest(executor: GpuExecutor, indptr: Array, longest: Array) -> None:
     """Store the length of the longest row, if it exceeds the stored value."""
     m = int(indptr.size) - 1
     blocks = min(launch.row_blocks(m, simt.longest_row.block), 8 * executor.device.multiprocessors)
-    given = (m, indptr, found)
+    given = (m, indptr, longest)
     executor.launch_simt(simt.longest_row, blocks, given, np.float32, indptr.dtype)
 
 
@@ -249,8 +249,8 @@ def _deal(
     executor.launch_simt(simt.deal_rows, blocks, given, np.float32, index, BY_LENGTH=by_length)
 
 
-def _dealt(found: Sequence[int] | np.ndarray, rows: Array, m: int) -> Dealt:
-    counts = [int(count) for count in found[:LISTS]]
+def _dealt(counts_of_lists: Sequence[int] | np.ndarray, rows: Array, m: int) -> Dealt:
+    counts = [int(count) for count in counts_of_lists[:LISTS]]
     lists = [
         None if count in (0, m) else rows[at * m : at * m + count]
         for at, count in enumerate(counts)
@@ -262,13 +262,13 @@ def _launch(
     executor: GpuExecutor,
     kernel: SimtKernel,
     lanes: int,
-    given: tuple[Any, ...],
-    made: tuple[Array, ...],
+    inputs: tuple[Any, ...],
+    outputs: tuple[Array, ...],
     value: Dtype,
 ) -> None:
-    blocks = launch.row_blocks(given[0], kernel.block // lanes)
-    index = given[3].dtype
-    executor.launch_simt(kernel, blocks, (*given, *made), value, index, LANES=lanes)
+    blocks = launch.row_blocks(inputs[0], kernel.block // lanes)
+    index = inputs[3].dtype
+    executor.launch_simt(kernel, blocks, (*inputs, *outputs), value, index, LANES=lanes)
 
 
 def _entries(matrix: Csr) -> tuple[Array, Array, Array]:

@@ -177,12 +177,16 @@ def sorted_places(
 
 
 def _by_index(
-    executor: GpuExecutor, kernel: SimtKernel, items: int, dtype: DTypeLike, *given: LaunchOperand
+    executor: GpuExecutor,
+    kernel: SimtKernel,
+    items: int,
+    dtype: DTypeLike,
+    *operands: LaunchOperand,
 ) -> None:
     """Launch a kernel for ``items`` items; their number is its first argument."""
     value = np.float32  # these kernels do not use values
     blocks = launch.row_blocks(items, kernel.block)
-    executor.launch_simt(kernel, blocks, (items, *given), value, dtype)
+    executor.launch_simt(kernel, blocks, (items, *operands), value, dtype)
 
 
 def _by_rows(
@@ -191,12 +195,12 @@ def _by_rows(
     rows: int,
     lanes: int,
     dtype: DTypeLike,
-    *given: LaunchOperand,
+    *operands: LaunchOperand,
     **constants: int,
 ) -> None:
     """Launch a kernel with a group of lanes per row."""
     blocks = launch.row_blocks(rows, kernel.block // lanes)
-    executor.launch_simt(kernel, blocks, (rows, *given), np.float32, dtype, **constants)
+    executor.launch_simt(kernel, blocks, (rows, *operands), np.float32, dtype, **constants)
 
 
 #: Lanes per row for placing entries into columns; the same in ``transpose.hpp``.

@@ -77,10 +77,12 @@ def usable(has: str) -> tuple[str, ...]:
     return (GENERIC,)
 
 
-def _checked(asked: str, has: str) -> str:
-    if asked not in usable(has):
-        raise InvalidArgument(f"{OVERRIDE}={asked}: this processor runs {', '.join(usable(has))}")
-    return asked
+def _checked(requested: str, has: str) -> str:
+    if requested not in usable(has):
+        raise InvalidArgument(
+            f"{OVERRIDE}={requested}: this processor runs {', '.join(usable(has))}"
+        )
+    return requested
 
 
 def level() -> str:

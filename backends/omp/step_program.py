@@ -338,7 +338,7 @@ def _has_result(one: Instruction) -> bool:
     return not (one.code.partition(".")[2].startswith("sum") or one.code == "R.largest")
 
 
-def _share_registers(instructions: Sequence[Instruction], kept: set[int]) -> dict[int, int]:
+def _share_registers(instructions: Sequence[Instruction], needed_later: set[int]) -> dict[int, int]:
     """Assign registers to results; results that do not live at the same time share one."""
     last = {
         int(part[1:]): at
@@ -351,9 +351,13 @@ def _share_registers(instructions: Sequence[Instruction], kept: set[int]) -> dic
     for at, one in enumerate(instructions):
         if _has_result(one):
             # A kept result needs a register of its own, because it may be the memory of an array.
-            is_new = one.to in kept or not free
+            is_new = one.to in needed_later or not free
             chosen[one.to] = len(set(chosen.values())) if is_new else free.pop()
-        free += [chosen[result] for result, end in last.items() if end == at and result not in kept]
+        free += [
+            chosen[result]
+            for result, end in last.items()
+            if end == at and result not in needed_later
+        ]
     return chosen
 
 

@@ -193,18 +193,18 @@ def orthonormalize(
     members: Array,
     size: int,
     columns: int,
-    given: Array,
+    vectors: Array,
     basis: Array,
     coarse: Array,
 ) -> None:
     """Orthogonalize each column against the earlier ones (modified Gram-Schmidt)."""
-    given, basis = given.reshape(-1, columns), basis.reshape(-1, columns)
+    vectors, basis = vectors.reshape(-1, columns), basis.reshape(-1, columns)
     coarse = coarse.reshape(-1, columns, columns)
-    eps = np.finfo(real_dtype(given.dtype)).eps
+    eps = np.finfo(real_dtype(vectors.dtype)).eps
     for i in range(begin.size):
         nodes = members[begin[i] : end[i]].astype(np.int64)
         rows = (nodes[:, None] * size + np.arange(size)).ravel()
-        Q = given[rows].copy()
+        Q = vectors[rows].copy()
         R = np.zeros((columns, columns), Q.dtype)
         for j in range(columns):
             before = _dot(Q[:, j], Q[:, j]).real

@@ -137,8 +137,8 @@ def adjoint(executor: Executor, places: Array, upper: Array, lower: Array) -> No
     lower[:] = upper[places].conj()
 
 
-def _lost(made: Array, given: Array) -> int:
-    return int(np.count_nonzero(~np.isfinite(made) | ((made == 0) != (given == 0))))
+def _lost(after: Array, before: Array) -> int:
+    return int(np.count_nonzero(~np.isfinite(after) | ((after == 0) != (before == 0))))
 
 
 @kernel_of(operations.join, Rows, Rows)

@@ -147,7 +147,7 @@ def search(executor: Executor, indptr: Array, indices: Array, start: int, level:
 
 @kernel(ordering.substitution)
 def substitution(
-    executor: Executor, indptr: Array, indices: Array, row: Array, column: Array, found: Array
+    executor: Executor, indptr: Array, indices: Array, row: Array, column: Array, count_out: Array
 ) -> None:
     """Order the rows with one remaining entry, as they become available."""
     n = row.size
@@ -170,4 +170,4 @@ def substitution(
             left[other] -= 1
             if left[other] == 1:
                 ready.append(other)
-    found[0] = count
+    count_out[0] = count

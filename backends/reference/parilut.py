@@ -157,18 +157,18 @@ def moved(executor: Executor, values: Array, before: Array, limit: float, count:
 
 
 @kernel(operations.count_candidates)
-def count_candidates(executor: Executor, *given: Array) -> None:
+def count_candidates(executor: Executor, *arrays: Array) -> None:
     """Count the columns below the diagonal that any of the three matrices has in each row."""
-    *patterns, lengths, total = given
+    *patterns, lengths, total = arrays
     row, _, _ = _candidates([tuple(patterns[at : at + 3]) for at in (0, 3, 6)])
     lengths[:] = np.bincount(row, minlength=lengths.size)
     total[0] = lengths.sum(dtype=np.int64)
 
 
 @kernel(operations.candidates)
-def candidates(executor: Executor, *given: Array) -> None:
+def candidates(executor: Executor, *arrays: Array) -> None:
     """Set each candidate to the first matrix's value, or to the second's minus the third's."""
-    *matrices, target, new_indices, new_values = given
+    *matrices, target, new_indices, new_values = arrays
     parts: list[Any] = [tuple(matrices[at : at + 4]) for at in (0, 4, 8)]
     row, column, places = _candidates([part[:3] for part in parts])
     x, a, p = (_at(part[3], place) for part, place in zip(parts, places, strict=True))
@@ -310,17 +310,17 @@ def _large(
 
 
 @kernel(operations.count_large)
-def count_large(executor: Executor, *given: Any) -> None:
+def count_large(executor: Executor, *arrays: Any) -> None:
     """Count the kept entries of each row."""
-    *matrix, lengths, total = given
+    *matrix, lengths, total = arrays
     lengths[:] = np.bincount(_large(*matrix)[0], minlength=lengths.size)
     total[0] = lengths.sum(dtype=np.int64)
 
 
 @kernel(operations.large)
-def large(executor: Executor, *given: Any) -> None:
+def large(executor: Executor, *arrays: Any) -> None:
     """Copy the kept entries."""
-    *matrix, target, new_indices, new_values = given
+    *matrix, target, new_indices, new_values = arrays
     row, e = _large(*matrix)
     first = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=target.size - 1))])
     to = target[row] + np.arange(row.size) - first[row]

@@ -106,12 +106,12 @@ def diagonal(executor: Executor, A: Rows, offset: int, d: Array) -> None:
 
 @kernel_of(operations.set_diagonal, RowPattern)
 def set_diagonal(
-    executor: Executor, A: RowPattern, given: Array, offset: int, values: Array, stored: Array
+    executor: Executor, A: RowPattern, new_values: Array, offset: int, values: Array, stored: Array
 ) -> None:
     """Overwrite the entries of a diagonal."""
     row, e = entries(A.begin, A.end)
     on = A.indices[e] == row + offset
-    values[e[on]] = given[row[on]]
+    values[e[on]] = new_values[row[on]]
     stored[0] = np.count_nonzero(on)
 
 
@@ -275,10 +275,10 @@ def merge(
         entry[at] = e
 
 
-def selected(lengths: Array, total: Array, row: Array, kept: Array) -> None:
+def selected(lengths: Array, total: Array, row: Array, is_selected: Array) -> None:
     """Count the kept entries of each row."""
-    lengths[:] = np.bincount(row[kept], minlength=lengths.size)
-    total[0] = np.count_nonzero(kept)
+    lengths[:] = np.bincount(row[is_selected], minlength=lengths.size)
+    total[0] = np.count_nonzero(is_selected)
 
 
 @kernel_of(operations.count_picked, RowPattern)

@@ -100,8 +100,8 @@ def enter(
 
 
 @kernel(operations.keep)
-def keep(executor: Executor, x: Array, kept: Array, best: Array, status: Status) -> None:
+def keep(executor: Executor, x: Array, best_x: Array, best: Array, status: Status) -> None:
     """Set kept = x, best = norm in running columns with a norm below best."""
     on = np.flatnonzero((status.stop == Stop.RUNNING) & (status.norm < best))
-    kept[:, on] = x[:, on]
+    best_x[:, on] = x[:, on]
     best[on] = status.norm[on]

@@ -489,7 +489,11 @@ def determinants_of(executor: BlockExecutor, layout: Layout, values: Array) -> D
 
 
 def _launch(
-    executor: BlockExecutor, ready: _Ready, values: Array, index: Any, given: tuple[Any, ...]
+    executor: BlockExecutor,
+    ready: _Ready,
+    values: Array,
+    index: Any,
+    arguments_of_kernel: tuple[Any, ...],
 ) -> None:
     """Launch the chosen kernel, in several parts if memory is short."""
     chosen, matrices = ready.chosen, int(values.shape[0])
@@ -501,7 +505,7 @@ def _launch(
         shape = (*made.shape, made.size, ready.order, arena, chosen.each)
     for first in range(0, matrices, together):
         blocks = min(together, matrices - first)
-        arguments = (first, *shape, ready.places, int(made.repeats), *given)
+        arguments = (first, *shape, ready.places, int(made.repeats), *arguments_of_kernel)
         executor.blocks.launch_template(
             chosen.kernel, blocks, arguments, values.dtype, index, chosen.constants, chosen.shared
         )

@@ -37,7 +37,7 @@ class BlockLauncher(ABC):
         """Make the device current; errors mention ``work``."""
 
     @abstractmethod
-    def load(self, made: SizedKernel) -> Any:
+    def load(self, sized: SizedKernel) -> Any:
         """Return a solver's kernel, compiled and ready to launch."""
 
     @abstractmethod

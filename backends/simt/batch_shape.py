@@ -305,13 +305,13 @@ def parts_of_lane(n: int) -> tuple[int, int]:
     return -(-n // TILE_GROUPS), -(-n // TILE_LANES)
 
 
-def cells_of_tile(n: int, kept: int) -> int:
-    """Return the elements of memory of a wave that holds ``kept`` columns in registers.
+def cells_of_tile(n: int, first_pivots: int) -> int:
+    """Return the elements of memory of a wave that holds ``first_pivots`` columns in registers.
 
     The memory first stages the columns that move to registers, then stores the others.
     """
     width = parts_of_lane(n)[1]
-    return max(kept, width - kept) * distance_in_tile(n)
+    return max(first_pivots, width - first_pivots) * distance_in_tile(n)
 
 
 def distance_in_tile(n: int) -> int:

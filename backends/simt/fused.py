@@ -180,7 +180,7 @@ def kernel(
     extra: Sequence[str],
     body: str,
     compose: Composer,
-    told: str,
+    version: str,
     entry: str = "WL_ENTRY({})",
     grid: str = "",
 ) -> Kernel:
@@ -194,7 +194,7 @@ def kernel(
         Declarations of additional parameters, after the parameters of ``arguments``.
     compose : callable
         Creates the function that composes the program.
-    told : str
+    version : str
         Properties of the program that its text does not determine; part of the hashed name.
     entry : str
         The beginning of the definition, with ``{}`` for the name.
@@ -204,7 +204,7 @@ def kernel(
     parameters = ", ".join([*arguments.declared, *extra])
     text = f"({grid}{parameters}) {{\n{body}}}\n"
     of_functors, functors = functors_of(filter(has_functor, arguments.operations))
-    key = without_comments(f"{told} {text}{functors}")
+    key = without_comments(f"{version} {text}{functors}")
     symbol = f"shared_{hashlib.sha256(key.encode()).hexdigest()[:24]}"
     composed = compose([*headers, *of_functors], [functors, entry.format(symbol) + text])
     return Kernel(symbol, composed, arguments.values)

@@ -172,9 +172,9 @@ def _is_compiled_with_group(operation: Operation) -> bool:
     return has_functor(operation) and not operation.functor
 
 
-def functors_of(given: Iterable[Operation]) -> tuple[list[str], str]:
+def functors_of(declared: Iterable[Operation]) -> tuple[list[str], str]:
     """Return the headers of operations' functors, and the text of functors without a header."""
-    each = list(dict.fromkeys(given))
+    each = list(dict.fromkeys(declared))
     texts = [functor_text(one) for one in each if one.step is not None or one.functor]
     text = "namespace wl {\n" + "\n".join(texts) + "} // namespace wl\n" if texts else ""
     headers = [header for one in each for header in (header_of(one), *included(one.functor))]
@@ -405,7 +405,7 @@ def program_parts(
 
 def map_parts(
     dialect: str,
-    given: Sequence[Operation],
+    declared: Sequence[Operation],
     value: str,
     index: str = "i4",
     *,
@@ -413,8 +413,8 @@ def map_parts(
     block: int = 256,
 ) -> ProgramParts:
     """Return the parts of a program with map operations for the given dtypes."""
-    headers, functors = functors_of(given)
-    wrappers = [map_wrapper(operation, value, index) for operation in given]
+    headers, functors = functors_of(declared)
+    wrappers = [map_wrapper(operation, value, index) for operation in declared]
     headers = ["unified/map_simt.hpp", *headers]
     return program_parts(dialect, headers, [functors, *wrappers], warp=warp, block=block)
 
@@ -437,7 +437,7 @@ def simt_parts(
 
 def map_program(
     dialect: str,
-    given: Sequence[Operation],
+    declared: Sequence[Operation],
     value: str,
     index: str = "i4",
     *,
@@ -445,7 +445,7 @@ def map_program(
     block: int = 256,
 ) -> str:
     """Return a program with map operations for the given dtypes."""
-    return map_parts(dialect, given, value, index, warp=warp, block=block).text()
+    return map_parts(dialect, declared, value, index, warp=warp, block=block).text()
 
 
 def halves_program(

@@ -260,10 +260,10 @@ def batch(matrices: Iterable[Any], *, executor: Executor | str | None = None) ->
     return MixedBatch([(places, stacked([made[k] for k in places])) for places in groups])
 
 
-def _matrices(given: Iterable[Any], executor: Executor | str | None, who: str) -> list[Matrix]:
+def _matrices(systems: Iterable[Any], executor: Executor | str | None, who: str) -> list[Matrix]:
     """Return the caller's matrices on one executor."""
     made: list[Matrix] = []
-    for k, item in enumerate(given):
+    for k, item in enumerate(systems):
         if getattr(item, "_is_batch", False):
             raise InvalidArgument(
                 f"{who}: item {k} is a batch, and a matrix was expected: pass its matrices, A[k]; "

@@ -118,12 +118,12 @@ class Verdicts:
                 self._host[name] = np.full(self.count, none, dtype)
         return self._host[name]
 
-    def take(self, rows: Numbers, found: Verdicts) -> None:
+    def take(self, rows: Numbers, other: Verdicts) -> None:
         """Store the verdicts of some solves in the memory that holds the arrays."""
         on = self._executor
         places = on.from_host(rows) if on is not None and self._native else None
         for name in FIELDS:
-            values = found._read(name)
+            values = other._read(name)
             if name in self._native:
                 assert on is not None
                 self._native[name][places] = on.from_host(values)

@@ -296,7 +296,7 @@ class Blocks:
 
 
 def halos_of(
-    executor: Executor, asked: Sequence[tuple[Partition, HostArray, int]]
+    executor: Executor, requests: Sequence[tuple[Partition, HostArray, int]]
 ) -> list[tuple[Halo, int]]:
     """Agree with the other members on the rows to exchange, in one message.
 
@@ -304,7 +304,7 @@ def halos_of(
     ----------
     executor : Executor
         The member's executor.
-    asked : sequence of (Partition, array, int)
+    requests : sequence of (Partition, array, int)
         For each halo: the partition of the rows, the new numbers of the ghosts in ascending order,
         and a number to sum over the members, such as the number of entries.
 
@@ -316,7 +316,7 @@ def halos_of(
     links = executor.links
     assert links is not None
     mine = []
-    for partition, ghosts, entries in asked:
+    for partition, ghosts, entries in requests:
         offsets = partition.offsets
         cuts = np.searchsorted(ghosts, offsets)
         wanted = [
@@ -330,7 +330,7 @@ def halos_of(
         ]
     )
     found = []
-    for at, ((partition, _, _), (wanted, _, _)) in enumerate(zip(asked, mine, strict=True)):
+    for at, ((partition, _, _), (wanted, _, _)) in enumerate(zip(requests, mine, strict=True)):
         theirs = [of_rank[at] for of_rank in told]
         counts = [rows.size for rows in wanted]
         made = Halo(executor, [rows for rows, _, _ in theirs], counts, partition.count(links.rank))

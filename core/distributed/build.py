@@ -190,14 +190,14 @@ class _Facts(NamedTuple):
         return None if self.values.agrees(other.values) else "other values"
 
 
-def _require_one_matrix(given: list[Any]) -> None:
+def _require_one_matrix(descriptions: list[Any]) -> None:
     """Raise an error unless all ranks have the same matrix."""
-    found = [(rank, given[0].difference(facts)) for rank, facts in enumerate(given)]
+    found = [(rank, descriptions[0].difference(facts)) for rank, facts in enumerate(descriptions)]
     different = [f"rank {rank}: {how}" for rank, how in found if how]
     if different:
         more = [f"and {len(different) - _LISTED} more ranks"] if len(different) > _LISTED else []
         raise GroupMismatch(
-            f"distribute: the ranks have different matrices: rank 0: {given[0]}; "
+            f"distribute: the ranks have different matrices: rank 0: {descriptions[0]}; "
             f"{'; '.join(different[:_LISTED] + more)}. Pass the same A on every rank, A on rank 0 "
             "and None on the others, or the rows of each rank to wollemi.distributed.Csr.from_rows"
         )
@@ -299,17 +299,19 @@ def reported(A: Any) -> Any:
     return A
 
 
-def share_from_first(found: Any, member: Executor, partition: Any, columns: Any) -> Any:
+def share_from_first(ordering: Any, member: Executor, partition: Any, columns: Any) -> Any:
     """Distribute a matrix that only rank 0 has, by its shape and rows; others pass None."""
     links: Any = member.links
     sent: list[Any] = [None] * links.size
     failed = None
-    if found is not None:
+    if ordering is not None:
         try:
             parted, other = partitions(
-                partition, columns, found[0], links.size, links.block, found[1]
+                partition, columns, ordering[0], links.size, links.block, ordering[1]
             )
-            sent = [(parted, other, rows_of(parted, rank, *found[1])) for rank in range(links.size)]
+            sent = [
+                (parted, other, rows_of(parted, rank, *ordering[1])) for rank in range(links.size)
+            ]
         except Exception as error:  # report any error to the other members
             failed = error
     told = links.all(None if failed is None else f"{type(failed).__name__}: {failed}")
@@ -320,11 +322,11 @@ def share_from_first(found: Any, member: Executor, partition: Any, columns: Any)
     return assembled(member, parted, other, *rows)
 
 
-def raise_first(told: list[Any], failed: list[str | None]) -> None:
+def raise_first(reasons: list[Any], failed: list[str | None]) -> None:
     """Raise the error of another member on members without their own error."""
     for rank, why in enumerate(failed):
         if why is not None:
-            raise GroupMismatch(f"member {rank} of {len(told)} was given: {why}")
+            raise GroupMismatch(f"member {rank} of {len(reasons)} was given: {why}")
 
 
 # ---- matrices from the rows of the members

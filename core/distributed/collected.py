@@ -219,13 +219,13 @@ def _described(executor: Executor, wholes: Sequence[Whole]) -> list[_Described]:
 
 
 def _parts(
-    executor: Executor, told: Sequence[_Described], wholes: Sequence[Whole]
+    executor: Executor, descriptions: Sequence[_Described], wholes: Sequence[Whole]
 ) -> list[tuple[Any, Any, Any]]:
     """Return row pointers, columns and values of this member's rows in new arrays."""
     links: Any = executor.links
     rank, others = links.rank, range(1, links.size)
     moves: list[Move] = []
-    for at, one in enumerate(told):
+    for at, one in enumerate(descriptions):
         if rank == 0:
             pointers, columns, data = (wholes[at].matrix._native_arrays()[i] for i in (2, 1, 0))
             rows, ends = one.rows.tolist(), one.ends
@@ -240,7 +240,7 @@ def _parts(
         moves.append(Move(empty, [], [(0, 0, count)] if count else []))
     found = links.swap(moves)
     made = []
-    for at, one in enumerate(told):
+    for at, one in enumerate(descriptions):
         if rank == 0:
             (pointers,), (columns, data) = moves[2 * at].arrays, moves[2 * at + 1].arrays
             count = one.ends[1]

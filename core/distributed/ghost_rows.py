@@ -36,7 +36,7 @@ class GhostRows(NamedTuple):
     values: Any
 
 
-def ghost_rows(A: Csr, rows: LocalCsr, ghosts: HostArray, first: int, own: int) -> GhostRows:
+def ghost_rows(A: Csr, rows: LocalCsr, ghosts: HostArray, first: int, local_rows: int) -> GhostRows:
     """Return rows for the ghosts of a matrix, from the members that own them; collective.
 
     Parameters
@@ -51,20 +51,20 @@ def ghost_rows(A: Csr, rows: LocalCsr, ghosts: HostArray, first: int, own: int) 
         The new number of the member's first column in ``rows``, and the number of its columns.
     """
     if keeps_whole(A.executor):
-        return _on_device(A, rows, ghosts, first, own)
+        return _on_device(A, rows, ghosts, first, local_rows)
     executor = A.executor
     numbers, data = here(executor, rows.indices), values_here(executor, rows.data)
 
     def taken(entries: HostArray) -> tuple[HostArray, HostArray]:
         found = numbers[entries].astype(np.int64)
-        places, outside = found + first, found >= own
-        places[outside] = ghosts[found[outside] - own]
+        places, outside = found + first, found >= local_rows
+        places[outside] = ghosts[found[outside] - local_rows]
         return places, data[entries]
 
     return GhostRows(*rows_of_ghosts(A, here(executor, rows.indptr), taken))
 
 
-def _on_device(A: Csr, rows: LocalCsr, ghosts: HostArray, first: int, own: int) -> GhostRows:
+def _on_device(A: Csr, rows: LocalCsr, ghosts: HostArray, first: int, local_rows: int) -> GhostRows:
     """Collect the rows on the device, and copy them from device to device."""
     executor, halo = A.executor, A.halo
     links, xp = cast(Any, executor.links), executor.xp
@@ -84,8 +84,8 @@ def _on_device(A: Csr, rows: LocalCsr, ghosts: HostArray, first: int, own: int) 
         entries = place + begins[row]
         columns = rows.indices[entries].astype(np.int64) + first
         if ghosts.size:
-            away = xp.flatnonzero(columns >= first + own)
-            columns[away] = like(executor, ghosts, place)[columns[away] - (first + own)]
+            away = xp.flatnonzero(columns >= first + local_rows)
+            columns[away] = like(executor, ghosts, place)[columns[away] - (first + local_rows)]
         values = rows.data[entries]
     sends = [(rank, int(ends[a]), int(ends[b])) for rank, a, b in halo.sends]
     receives = [(rank, int(their_ends[a]), int(their_ends[b])) for rank, a, b in halo.receives]

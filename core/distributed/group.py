@@ -326,22 +326,24 @@ def _end(threads: list[Worker], stage: Stage) -> None:
         thread.end()
 
 
-def _executors(asked: Any) -> list[Executor]:
+def _executors(names_or_executors: Any) -> list[Executor]:
     """Return the executors of the requested members."""
-    if not isinstance(asked, (str, Executor, Iterable)):
+    if not isinstance(names_or_executors, (str, Executor, Iterable)):
         raise InvalidArgument(
             f"a group: expected a list of the members' executors, such as ['omp:1'] * 2, or "
-            f"'cuda:*'; got {asked!r}"
+            f"'cuda:*'; got {names_or_executors!r}"
         )
-    if isinstance(asked, str) and "," in asked:
-        listed = [name.strip() for name in asked.split(",")]
-        raise InvalidArgument(f"a group: {asked!r} is one name; give the list {listed}")
-    if isinstance(asked, str) and asked.endswith(":*"):
-        names: Any = backend(asked[:-2]).devices()
-    elif isinstance(asked, (str, Executor)):
-        names = [asked]
+    if isinstance(names_or_executors, str) and "," in names_or_executors:
+        listed = [name.strip() for name in names_or_executors.split(",")]
+        raise InvalidArgument(
+            f"a group: {names_or_executors!r} is one name; give the list {listed}"
+        )
+    if isinstance(names_or_executors, str) and names_or_executors.endswith(":*"):
+        names: Any = backend(names_or_executors[:-2]).devices()
+    elif isinstance(names_or_executors, (str, Executor)):
+        names = [names_or_executors]
     else:
-        names = list(asked)
+        names = list(names_or_executors)
     if not names:
         raise InvalidArgument("a group has at least one member")
     found = [executor_by_name(name) for name in names]

@@ -120,10 +120,10 @@ class Ghosts:
     """
 
     def __init__(
-        self, executor: Executor, halo: Halo, numbers: Array, own: int, ghosts: int
+        self, executor: Executor, halo: Halo, numbers: Array, local_rows: int, ghosts: int
     ) -> None:
         self.executor, self.halo, self.numbers = executor, halo, numbers
-        self.own, self.first = own, ghosts
+        self.own, self.first = local_rows, ghosts
         links: Any = executor.links
         self.on_host = not isinstance(numbers, np.ndarray) and not links.on_device
         if halo.idle or self.on_host:
@@ -134,7 +134,7 @@ class Ghosts:
         self.target = self.bits[ghosts : ghosts + halo.ghosts]
         if links.fuses and links.one_process:  # between processes the agreement takes too long
             self.halo = copy(halo)
-            self.halo.again = links.pusher(halo, self.bits[:own], self.target)
+            self.halo.again = links.pusher(halo, self.bits[:local_rows], self.target)
 
     def fill(self) -> None:
         """Copy the current values."""
@@ -160,9 +160,11 @@ class Ghosts:
         self.executor.copy_into(self.numbers, host)
 
 
-def fill_ghosts(executor: Executor, halo: Halo, numbers: Array, own: int, ghosts: int) -> None:
+def fill_ghosts(
+    executor: Executor, halo: Halo, numbers: Array, local_rows: int, ghosts: int
+) -> None:
     """Copy the values of ghost rows from their members once; see :class:`Ghosts`."""
-    Ghosts(executor, halo, numbers, own, ghosts).fill()
+    Ghosts(executor, halo, numbers, local_rows, ghosts).fill()
 
 
 def _declared(name: str, signature: str, summary: str, kernel: Any) -> Operation:

@@ -53,10 +53,12 @@ def host(executor: Executor, array: Any) -> HostArray:
     return array if isinstance(array, np.ndarray) else np.asarray(executor.to_host(array))
 
 
-def stacked(executor: Executor, before: Any, own: Any, after: Any) -> Any:
+def stacked(executor: Executor, before: Any, middle: Any, after: Any) -> Any:
     """Concatenate a member's own numbers with numbers before and after, in their memory."""
-    parts = [like(executor, part.astype(own.dtype, copy=False), own) for part in (before, after)]
-    return namespace(executor, own).concatenate([parts[0], own, parts[1]])
+    parts = [
+        like(executor, part.astype(middle.dtype, copy=False), middle) for part in (before, after)
+    ]
+    return namespace(executor, middle).concatenate([parts[0], middle, parts[1]])
 
 
 def stored(executor: Executor, array: Any, dtype: np.dtype[Any]) -> Array:
@@ -66,8 +68,10 @@ def stored(executor: Executor, array: Any, dtype: np.dtype[Any]) -> Array:
     return array.astype(dtype, copy=False)
 
 
-def numbered(executor: Executor, away: Any, others: Any, own: int, numbers: Any) -> HostArray:
-    """Assign numbers from ``own`` on to the ghosts, in ascending order of their columns.
+def numbered(
+    executor: Executor, away: Any, others: Any, local_columns: int, numbers: Any
+) -> HostArray:
+    """Assign numbers from ``local_columns`` on to the ghosts, in ascending order of their columns.
 
     Parameters
     ----------
@@ -75,7 +79,7 @@ def numbered(executor: Executor, away: Any, others: Any, own: int, numbers: Any)
         Positions of the entries with columns of other members.
     others : array of int
         The new numbers of the columns of these entries.
-    own : int
+    local_columns : int
         Number of columns of the member.
     numbers : array of int, shape (entries,)
         Overwritten at the positions ``away``.
@@ -89,12 +93,12 @@ def numbered(executor: Executor, away: Any, others: Any, own: int, numbers: Any)
         return np.zeros(0, np.int64)
     xp = namespace(executor, numbers)
     ghosts, which = xp.unique(others, return_inverse=True)
-    numbers[away] = (which + own).reshape(-1).astype(numbers.dtype, copy=False)
+    numbers[away] = (which + local_columns).reshape(-1).astype(numbers.dtype, copy=False)
     return host(executor, ghosts).astype(np.int64)
 
 
 def numbered_by_table(
-    executor: Executor, found: Any, first: int, own: int, columns: int
+    executor: Executor, columns_of_entries: Any, first: int, local_columns: int, columns: int
 ) -> tuple[Any, Any]:
     """Renumber columns of the whole matrix: a member's own from 0 on, then its ghosts.
 
@@ -102,7 +106,7 @@ def numbered_by_table(
     ----------
     executor : Executor
         The member's executor.
-    found : array of int
+    columns_of_entries : array of int
         Columns in the whole matrix.
     first, own : int
         The first column of the member, and the number of its columns.
@@ -112,25 +116,26 @@ def numbered_by_table(
     Returns
     -------
     numbers : array of int
-        The number of each column in ``found``.
+        The number of each column in ``columns_of_entries``.
     ghosts : array of int
-        The columns of other members that occur, in ascending order, in the memory of ``found``.
+        The columns of other members that occur, in ascending order, in the memory of
+        ``columns_of_entries``.
     """
-    xp, kind = namespace(executor, found), found.dtype
+    xp, kind = namespace(executor, columns_of_entries), columns_of_entries.dtype
     table = xp.zeros(columns, kind)
-    table[found] = 1
-    table[first : first + own] = 0
+    table[columns_of_entries] = 1
+    table[first : first + local_columns] = 0
     ghosts = xp.flatnonzero(table)
-    table[first : first + own] = xp.arange(own, dtype=kind)
+    table[first : first + local_columns] = xp.arange(local_columns, dtype=kind)
     if ghosts.size:
-        table[ghosts] = xp.arange(own, own + int(ghosts.size), dtype=kind)
-    return table[found], ghosts
+        table[ghosts] = xp.arange(local_columns, local_columns + int(ghosts.size), dtype=kind)
+    return table[columns_of_entries], ghosts
 
 
-def interior(executor: Executor, indptr: Any, numbers: Any, own: int) -> tuple[int, int]:
+def interior(executor: Executor, indptr: Any, numbers: Any, local_columns: int) -> tuple[int, int]:
     """Return the longest run of rows without ghosts among their columns."""
     xp = namespace(executor, numbers)
-    entries, rows = xp.flatnonzero(numbers >= own), int(indptr.size) - 1
+    entries, rows = xp.flatnonzero(numbers >= local_columns), int(indptr.size) - 1
     if not entries.size:
         return 0, rows
     found = xp.searchsorted(like(executor, indptr, numbers), entries, side="right") - 1

@@ -128,9 +128,9 @@ class MpiLinks(RankLinks):
         ends = np.cumsum([0, *sizes])
         return [pickle.loads(found[a:b].data) for a, b in pairwise(ends)]
 
-    def _gatherv(self, mine: HostArray, sizes: list[int]) -> HostArray:
+    def _gatherv(self, sent: HostArray, sizes: list[int]) -> HostArray:
         found = np.empty(sum(sizes), np.uint8)
-        self.wait(self.comm.Iallgatherv([mine, self.MPI.BYTE], [found, sizes, self.MPI.BYTE]))
+        self.wait(self.comm.Iallgatherv([sent, self.MPI.BYTE], [found, sizes, self.MPI.BYTE]))
         return found
 
     def alltoall(self, things: Sequence[Any]) -> list[Any]:

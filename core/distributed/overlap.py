@@ -48,7 +48,7 @@ def overlapping_block(A: Csr) -> LocalCsr:
 
 
 def rows_of_ghosts(
-    A: Csr, indptr: Array, taken: Callable[[HostArray], tuple[HostArray, HostArray]]
+    A: Csr, indptr: Array, entries_at: Callable[[HostArray], tuple[HostArray, HostArray]]
 ) -> tuple[HostArray, HostArray, HostArray]:
     """Return the rows for the ghosts of a matrix, from the members that own them; collective.
 
@@ -59,7 +59,7 @@ def rows_of_ghosts(
     indptr : array
         Row pointers of the member's own rows, on the host or on its executor; their number is the
         length of its part of the vectors to which ``A`` is applied.
-    taken : callable
+    entries_at : callable
         Returns the columns and the values of given entries in these rows.
 
     Returns
@@ -73,7 +73,7 @@ def rows_of_ghosts(
     counts = last - first
     ends = np.cumsum(counts)
     entries = np.repeat(first - (ends - counts), counts) + np.arange(int(counts.sum()))
-    columns, data = taken(entries)
+    columns, data = entries_at(entries)
     starts = np.concatenate([[0], ends])
     asked: list[Any] = [None] * links.size
     for rank, begin, end in A.halo.sends:

@@ -262,13 +262,13 @@ class Partition:
 
 
 def make_partition(
-    asked: Any, n: int, size: int, pattern: tuple[HostArray, HostArray] | None, block: int = 0
+    partition: Any, n: int, size: int, pattern: tuple[HostArray, HostArray] | None, block: int = 0
 ) -> Partition:
     """Return the requested partition.
 
     Parameters
     ----------
-    asked : str, Partition or sequence of int
+    partition : str, Partition or sequence of int
         ``"rows"``, ``"weights"``, ``"metis"``, offsets (``size + 1`` numbers) or owners (``n``
         numbers).
     n, size : int
@@ -279,12 +279,12 @@ def make_partition(
         Number of rows in a block of a reproducible sum; each member must begin at a block. Or 0.
     """
     step = block or 1
-    if isinstance(asked, Partition):
-        made = asked
-    elif isinstance(asked, str):
-        made = _named(asked, n, size, pattern, step)
+    if isinstance(partition, Partition):
+        made = partition
+    elif isinstance(partition, str):
+        made = _named(partition, n, size, pattern, step)
     else:
-        made = _listed(asked, n, size)
+        made = _listed(partition, n, size)
     if made.size != size or made.size_of_vectors != n:
         raise InvalidArgument(
             f"partition: expected {n} rows for {size} members, got one of "
@@ -313,16 +313,16 @@ def _named(
     return Partition.of_owners(_by_metis(*pattern, size), size)
 
 
-def _listed(asked: Any, n: int, size: int) -> Partition:
-    if not isinstance(asked, (np.ndarray, Sequence)):
-        raise InvalidArgument(f"partition: expected a name, offsets or owners, got {asked!r}")
-    if len(asked) == size + 1 and (n != size + 1 or asked[-1] == n):
-        return Partition(asked)
-    if len(asked) == n:
-        return Partition.of_owners(asked, size)
+def _listed(listed: Any, n: int, size: int) -> Partition:
+    if not isinstance(listed, (np.ndarray, Sequence)):
+        raise InvalidArgument(f"partition: expected a name, offsets or owners, got {listed!r}")
+    if len(listed) == size + 1 and (n != size + 1 or listed[-1] == n):
+        return Partition(listed)
+    if len(listed) == n:
+        return Partition.of_owners(listed, size)
     raise InvalidArgument(
         f"partition: expected {size + 1} offsets or {n} owners, one for each row, since the group "
-        f"has {size} members; got {len(asked)} numbers, which are offsets for {len(asked) - 1}"
+        f"has {size} members; got {len(listed)} numbers, which are offsets for {len(listed) - 1}"
     )
 
 

@@ -152,14 +152,14 @@ class Columns:
             found[away] = table[numbers[away] - self.own]
         return found
 
-    def numbered(self, executor: Executor, found: Any) -> tuple[Any, HostArray]:
+    def numbered(self, executor: Executor, indices: Any) -> tuple[Any, HostArray]:
         """Return the columns of a product as own columns and ghosts, and the ghosts that occur.
 
         Parameters
         ----------
         executor : Executor
             The member's executor.
-        found : array of int
+        indices : array of int
             The columns of all entries, as positions among all columns.
 
         Returns
@@ -170,18 +170,18 @@ class Columns:
             The positions of the ghosts among the columns of other members.
         """
         if not self.beside.size:
-            return found, np.zeros(0, np.int64)
-        xp = namespace(executor, found)
-        numbers = found - self.below
+            return indices, np.zeros(0, np.int64)
+        xp = namespace(executor, indices)
+        numbers = indices - self.below
         # Most columns are own columns. Viewed as unsigned, negative numbers are large.
         away = xp.flatnonzero(numbers.view(f"u{numbers.dtype.itemsize}") >= self.own)
-        beside = found[away]
+        beside = indices[away]
         beside = xp.where(beside < self.below, beside, beside - self.own)
         flags = xp.zeros(self.beside.size, np.int8)
         flags[beside] = 1
         occurs = host(executor, flags) != 0
         ghosts = self.own + np.cumsum(occurs) - 1
-        numbers[away] = like(executor, ghosts.astype(found.dtype), found)[beside]
+        numbers[away] = like(executor, ghosts.astype(indices.dtype), indices)[beside]
         return numbers, np.flatnonzero(occurs)
 
 

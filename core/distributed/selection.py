@@ -61,11 +61,11 @@ def selected(A: Csr, key: Any) -> Any:
     return assembled(A.executor, partition, beside, before[indptr], numbers[kept], data[kept])
 
 
-def _numbers(asked: Any, n: int, lines: str) -> HostArray:
+def _numbers(index: Any, n: int, lines: str) -> HostArray:
     """Return the numbers of the rows or columns that a key selects."""
-    found = np.arange(n)[asked if isinstance(asked, slice) else np.asarray(asked)]
+    found = np.arange(n)[index if isinstance(index, slice) else np.asarray(index)]
     if found.ndim != 1 or np.any(np.bincount(found, minlength=1) > 1):
-        raise InvalidArgument(f"A[...]: expected each of the {lines} once, got {asked!r}")
+        raise InvalidArgument(f"A[...]: expected each of the {lines} once, got {index!r}")
     return found
 
 

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def interrupts_go_to(told: Callable[[int], None]) -> Iterator[list[int]]:
-    """Call ``told(times)`` for every Ctrl-C inside, instead of raising KeyboardInterrupt.
+def interrupts_go_to(on_interrupt: Callable[[int], None]) -> Iterator[list[int]]:
+    """Call ``handler(times)`` for every Ctrl-C inside, instead of raising KeyboardInterrupt.
 
     An exception in the middle of a message would leave the other members waiting. Nothing is done
     in threads other than the main thread, which receive no signals, and if another library handles
@@ -29,7 +29,7 @@ def interrupts_go_to(told: Callable[[int], None]) -> Iterator[list[int]]:
 
     def handler(number: int, frame: object) -> None:
         asked.append(number)
-        told(len(asked))
+        on_interrupt(len(asked))
 
     signal.signal(signal.SIGINT, handler)
     try:

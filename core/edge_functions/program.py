@@ -138,11 +138,11 @@ def _input(one: EdgeInstruction, inputs: Numbers | None) -> Numbers:
     return np.asarray(inputs[int(one.number)])
 
 
-def _computed(one: EdgeInstruction, found: Sequence[Any], kind: Callable[..., Any]) -> Any:
+def _computed(one: EdgeInstruction, values: Sequence[Any], kind: Callable[..., Any]) -> Any:
     """Return the result of a number or an operator for all entries."""
     if one.kind == "number":
         return np.int64(one.number) if one.type == INDEX else kind(one.number)
-    made = _NUMPY[one.kind](*(found[part] for part in one.parts))
+    made = _NUMPY[one.kind](*(values[part] for part in one.parts))
     return made.astype(kind) if one.type == VALUE else made
 
 
@@ -258,7 +258,7 @@ class Builder:
         known = self._simple(kind, a, b, made)
         return self._add(kind, made, a, b) if known is None else known
 
-    def _simple(self, kind: str, a: int, b: int, made: str) -> int | None:
+    def _simple(self, kind: str, a: int, b: int, kind_of_result: str) -> int | None:
         """Return the simplified result if an operand is 0 or 1, otherwise None."""
         x, y = self.constant(a), self.constant(b)
         rules = {
@@ -272,7 +272,7 @@ class Builder:
         if (kind, x, y) in rules:
             return rules[kind, x, y]  # type: ignore[index]
         if (kind == "mul" and 0 in (x, y)) or (kind == "div" and x == 0):
-            return self.number(0.0, made)
+            return self.number(0.0, kind_of_result)
         return self.negative(b) if kind == "sub" and x == 0 else None
 
     def negative(self, a: int) -> int:
@@ -367,7 +367,7 @@ class Builder:
         return EdgeProgram(instructions, tuple(places[at] for at in outputs), final, counts)
 
 
-def _where_moved(on: Builder, slopes: Sequence[int], found: int) -> int:
+def _where_moved(on: Builder, slopes: Sequence[int], derivative: int) -> int:
     """Return a derivative, or 0 where no operand changes: the slope may be infinite there.
 
     The square root of ``relu(s)`` has slope 0 for negative s, not infinity times 0.
@@ -378,10 +378,10 @@ def _where_moved(on: Builder, slopes: Sequence[int], found: int) -> int:
         if constant == 0:
             continue
         if constant is not None:
-            return found
+            return derivative
         equal = on.compare("eq", slope, zero)
         still = equal if still is None else on.logic("and", still, equal)
-    return found if still is None else on.where(still, zero, found)
+    return derivative if still is None else on.where(still, zero, derivative)
 
 
 # Each function returns the derivative of instruction ``at``, given the derivatives of its operands.

@@ -72,7 +72,7 @@ class EdgeSymbol:
         function = CALLS.get(name)
         if function is None or name.startswith("__"):
             raise Untraceable(f"it uses .{name} of scores")
-        return lambda *given, **named: function(self.tracing, self, *given, **named)
+        return lambda *operands, **named: function(self.tracing, self, *operands, **named)
 
     def __getitem__(self, key: Any) -> NoReturn:
         raise Untraceable("it takes parts of the scores by an index")
@@ -80,36 +80,38 @@ class EdgeSymbol:
     def __iter__(self) -> NoReturn:
         raise Untraceable("it iterates over the scores")
 
-    def __array__(self, *given: Any, **named: Any) -> NoReturn:
+    def __array__(self, *operands: Any, **named: Any) -> NoReturn:
         raise Untraceable("it turns scores into an array")
 
     # ---- functions of other libraries
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *given: Any, **named: Any) -> EdgeSymbol:
+    def __array_ufunc__(self, ufunc: Any, method: str, *operands: Any, **named: Any) -> EdgeSymbol:
         if method != "__call__" or named.get("out") is not None:
             raise Untraceable(f"it uses {ufunc.__name__}.{method} of NumPy, or out=")
-        return self._called(ufunc.__name__, given, named)
+        return self._called(ufunc.__name__, operands, named)
 
-    def __array_function__(self, function: Any, types: Any, given: Any, named: Any) -> EdgeSymbol:
-        return self._called(function.__name__, given, named)
+    def __array_function__(
+        self, function: Any, types: Any, operands: Any, named: Any
+    ) -> EdgeSymbol:
+        return self._called(function.__name__, operands, named)
 
     @classmethod
     def __torch_function__(
-        cls, function: Any, types: Any, given: Any = (), named: Mapping[str, Any] | None = None
+        cls, function: Any, types: Any, operands: Any = (), named: Mapping[str, Any] | None = None
     ) -> EdgeSymbol:
         named = dict(named or {})
-        symbols = [x for x in (*given, *named.values()) if isinstance(x, EdgeSymbol)]
+        symbols = [x for x in (*operands, *named.values()) if isinstance(x, EdgeSymbol)]
         name = getattr(function, "__name__", str(function))
         if not symbols:
             raise Untraceable(f"it uses {name} of PyTorch on a list of scores")
-        return symbols[0]._called(name, given, named)
+        return symbols[0]._called(name, operands, named)
 
-    def _called(self, name: str, given: Any, named: Mapping[str, Any]) -> EdgeSymbol:
+    def _called(self, name: str, operands: Any, named: Mapping[str, Any]) -> EdgeSymbol:
         function = CALLS.get(name.strip("_"))
         if function is None:
             raise Untraceable(f"it uses {name} of scores")
         try:
-            return function(self.tracing, *given, **named)
+            return function(self.tracing, *operands, **named)
         except TypeError as error:
             raise Untraceable(f"it uses {name} with arguments that kernels lack: {error}") from None
 
@@ -349,8 +351,8 @@ def _full(tracing: EdgeTracing, a: Any, fill_value: float, **named: Any) -> Edge
 def _method(name: str) -> Callable[..., EdgeSymbol]:
     function = CALLS[name]
 
-    def method(self: EdgeSymbol, *given: Any) -> EdgeSymbol:
-        return function(self.tracing, self, *given)
+    def method(self: EdgeSymbol, *operands: Any) -> EdgeSymbol:
+        return function(self.tracing, self, *operands)
 
     return method
 

@@ -22,7 +22,7 @@ class Weights(NamedTuple):
 
 for _name in ("add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "neg", "pow"):
 
-    def _refuse(self: Weights, *given: Any) -> Any:
+    def _refuse(self: Weights, *operands: Any) -> Any:
         raise Untraceable("it computes with a softmax, which kernels have as the last step")
 
     setattr(Weights, f"__{_name}__", _refuse)
@@ -66,61 +66,61 @@ class EdgeTracing:
         self.builder = Builder()
         self.inputs: dict[str, list[Any]] = {"of_row": [], "of_column": [], "of_entry": []}
 
-    def at(self, given: Any) -> int:
+    def at(self, operand: Any) -> int:
         """Return the position of a symbol, a number, or an array."""
-        if isinstance(given, EdgeSymbol):
-            if given.tracing is not self:
+        if isinstance(operand, EdgeSymbol):
+            if operand.tracing is not self:
                 raise Untraceable("it keeps scores of another call")
-            return given.at
-        if isinstance(given, Weights):
+            return operand.at
+        if isinstance(operand, Weights):
             raise Untraceable("it computes with a softmax, which kernels have as the last step")
-        if isinstance(given, (bool, int, float, np.number, np.bool_)):
-            return self._number(given)
-        if hasattr(given, "shape") and hasattr(given, "dtype"):
-            return self._array(given)
-        raise Untraceable(f"it computes with {type(given).__name__}")
+        if isinstance(operand, (bool, int, float, np.number, np.bool_)):
+            return self._number(operand)
+        if hasattr(operand, "shape") and hasattr(operand, "dtype"):
+            return self._array(operand)
+        raise Untraceable(f"it computes with {type(operand).__name__}")
 
-    def condition(self, given: Any) -> int:
+    def condition(self, operand: Any) -> int:
         """Return the position of a condition."""
-        at = self.at(given)
+        at = self.at(operand)
         if self.builder.type_of(at) == CONDITION:
             return at
-        if not isinstance(given, EdgeSymbol) and "bool" in str(
-            getattr(given, "dtype", type(given))
+        if not isinstance(operand, EdgeSymbol) and "bool" in str(
+            getattr(operand, "dtype", type(operand))
         ):
             return self.builder.compare("ne", at, self.builder.number(0.0))
         raise Untraceable("it uses a number as a condition; compare it with a number")
 
-    def _number(self, given: Any) -> int:
-        if isinstance(given, (bool, np.bool_)) or not isinstance(given, (int, np.integer)):
-            return self.builder.number(float(given))
-        if abs(int(given)) >= 2**53:
-            raise Untraceable(f"it computes with the integer {given}")
-        return self.builder.number(float(given), "index")
+    def _number(self, number: Any) -> int:
+        if isinstance(number, (bool, np.bool_)) or not isinstance(number, (int, np.integer)):
+            return self.builder.number(float(number))
+        if abs(int(number)) >= 2**53:
+            raise Untraceable(f"it computes with the integer {number}")
+        return self.builder.number(float(number), "index")
 
-    def _array(self, given: Any) -> int:
-        length = int(given.shape[-1]) if len(given.shape) else 1
-        if length == self.shape[-1] and self.lists_entries and len(given.shape):
-            return self.input("of_entry", given)
+    def _array(self, array: Any) -> int:
+        length = int(array.shape[-1]) if len(array.shape) else 1
+        if length == self.shape[-1] and self.lists_entries and len(array.shape):
+            return self.input("of_entry", array)
         if length == 1:
-            return self.input("of_row", given if len(given.shape) else given.reshape(1))
+            return self.input("of_row", array if len(array.shape) else array.reshape(1))
         expected = f"one number, or {self.shape[-1]} (one for each entry)"
         expected = expected if self.lists_entries else "one number, for a mask lists no entries"
         raise Untraceable(
-            f"it computes with an array of shape {tuple(given.shape)}; expected {expected} along "
+            f"it computes with an array of shape {tuple(array.shape)}; expected {expected} along "
             "the last axis. Use of_rows(x) and of_columns(x) for numbers of nodes"
         )
 
-    def input(self, kind: str, given: Any) -> int:
+    def input(self, kind: str, array: Any) -> int:
         """Return the position of an input: an array with a number per row, column or entry."""
-        dtype = str(given.dtype)
+        dtype = str(array.dtype)
         if "complex" in dtype or any(f"int{bits}" in dtype for bits in (32, 64)):
             raise Untraceable(f"it computes with an array of {dtype}; convert it to floating point")
         known = self.inputs[kind]
         for number, other in enumerate(known):
-            if other is given:
+            if other is array:
                 return self.builder.leaf(kind, number)
-        known.append(given)
+        known.append(array)
         return self.builder.leaf(kind, len(known) - 1)
 
 

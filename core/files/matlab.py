@@ -85,12 +85,12 @@ def _member(problem: Any, file: str) -> Any:
     return problem[_MATRIX].ravel()[0]
 
 
-def _entries(found: Any, name: str) -> HostArray | Coordinates:
-    if isinstance(found, np.ndarray):
-        if found.ndim != 2 or found.dtype.kind not in NUMBER_KINDS:
-            raise InvalidMatrix(f"{name}: expected a matrix, got {found.dtype} of {found.shape}")
-        return found
-    return Coordinates(found.tocoo())
+def _entries(value: Any, name: str) -> HostArray | Coordinates:
+    if isinstance(value, np.ndarray):
+        if value.ndim != 2 or value.dtype.kind not in NUMBER_KINDS:
+            raise InvalidMatrix(f"{name}: expected a matrix, got {value.dtype} of {value.shape}")
+        return value
+    return Coordinates(value.tocoo())
 
 
 def _inflated(data: memoryview) -> int:

@@ -52,10 +52,10 @@ def entries_in(matrix: Matrix | Assembled, dtype: np.dtype[Any]) -> Csr:
     return matrix.astype(dtype)._entries()
 
 
-def _as_narrow(made: Csr, left: Matrix | Assembled, right: Matrix | Assembled) -> Csr:
+def _as_narrow(result: Csr, left: Matrix | Assembled, right: Matrix | Assembled) -> Csr:
     """Return a result in the 16-bit dtype of both operands, if they have the same one."""
     narrow = is_narrow(left.dtype) and left.dtype == right.dtype
-    return made.astype(left.dtype) if narrow else made
+    return result.astype(left.dtype) if narrow else result
 
 
 def in_double_if_long_rows(a: Csr, b: Csr) -> tuple[Csr, Csr]:

@@ -88,11 +88,11 @@ class Bsr(Constructed):
         is_triple = isinstance(arg, tuple) and len(arg) == 3
         return _from_blocks(arg, shape, place(executor, *arg), copy) if is_triple else None
 
-    def _replace_entries(self, made: Csr) -> None:
+    def _replace_entries(self, csr: Csr) -> None:
         """Replace the entries by entries of a Csr in place; keep a block size that fits."""
-        (m, n), (r, c) = made.shape, self.blocksize
+        (m, n), (r, c) = csr.shape, self.blocksize
         fits = m % r == 0 and n % c == 0
-        self._replace(made.asformat("bsr", blocksize=self.blocksize if fits else (1, 1)))
+        self._replace(csr.asformat("bsr", blocksize=self.blocksize if fits else (1, 1)))
 
     @property
     def blocksize(self) -> tuple[int, int]:

@@ -248,11 +248,11 @@ def _as_held(values: Array) -> Array:
     return values if values.dtype == dtype else values.astype(dtype)
 
 
-def _narrowed(made: Csr, *given: Matrix) -> Csr:
+def _narrowed(result: Csr, *operands: Matrix) -> Csr:
     """Return a result in the 16-bit dtype of all operands, if they have the same one."""
-    dtype = given[0].dtype
-    narrow = is_narrow(dtype) and all(matrix.dtype == dtype for matrix in given)
-    return made.astype(dtype) if narrow else made
+    dtype = operands[0].dtype
+    narrow = is_narrow(dtype) and all(matrix.dtype == dtype for matrix in operands)
+    return result.astype(dtype) if narrow else result
 
 
 def plus_array(matrix: Matrix, other: Any) -> Array | None:

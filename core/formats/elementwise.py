@@ -186,9 +186,9 @@ def _times_broadcast(left: Matrix, right: Matrix) -> Csr:
     )
 
 
-def _nonzeros_of(made: Csr) -> Csr:
-    drop_zeros(made)
-    return made
+def _nonzeros_of(csr: Csr) -> Csr:
+    drop_zeros(csr)
+    return csr
 
 
 def _times_matrix(left: Matrix, right: Matrix) -> Csr:
@@ -212,10 +212,10 @@ def _times_matrix(left: Matrix, right: Matrix) -> Csr:
     return _narrow_product(made, left, right)
 
 
-def _narrow_product(made: Csr, left: Matrix, right: Matrix) -> Csr:
+def _narrow_product(product: Csr, left: Matrix, right: Matrix) -> Csr:
     """Return a product in the 16-bit dtype of both factors, if they have the same one."""
     both_narrow = is_narrow(left.dtype) and left.dtype == right.dtype
-    return made.astype(left.dtype) if both_narrow else made
+    return product.astype(left.dtype) if both_narrow else product
 
 
 def _times_array(matrix: Matrix, array: Array) -> Csr:

@@ -216,11 +216,11 @@ class EntryMethods:
         """Return the smallest entry that is not NaN; see :meth:`min`."""
         return self._extreme(number_extreme(self._entries, axis, SMALLEST, explicit=explicit), out)
 
-    def _extreme(self, made: Any, out: Any) -> Any:
+    def _extreme(self, result: Any, out: Any) -> Any:
         """Return extremes of rows or columns as a sparse vector, or written to ``out``."""
-        if out is not None or getattr(made, "ndim", 0) == 0:
-            return written(made, out, self._entries.executor)
-        return vector_of(self._entries, made)
+        if out is not None or getattr(result, "ndim", 0) == 0:
+            return written(result, out, self._entries.executor)
+        return vector_of(self._entries, result)
 
     def __abs__(self) -> Csr:
         """Return the absolute values as a Csr with sorted rows; duplicates are summed first."""

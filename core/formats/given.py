@@ -115,7 +115,7 @@ def as_held(executor: Executor, array: Array, dtype: Any = None, *, copy: bool =
 
 
 def own(
-    executor: Executor, checked: np.ndarray[Any, Any], given: Any, *, copy: bool = True
+    executor: Executor, checked: np.ndarray[Any, Any], source: Any, *, copy: bool = True
 ) -> Array:
     """Return a host array as a native array that nothing else writes to.
 
@@ -124,25 +124,25 @@ def own(
     executor : Executor
         The target executor.
     checked : numpy.ndarray
-        The array made from ``given``; it may share its memory, or be a copy already.
-    given : array or sequence
+        The array made from ``source``; it may share its memory, or be a copy already.
+    source : array or sequence
         The caller's argument, which the caller may change later.
     copy : bool
         If False, the memory may remain the caller's; see :func:`as_held`.
     """
     array = executor.from_host(checked)
-    if not isinstance(array, np.ndarray) or is_new(array, given):
+    if not isinstance(array, np.ndarray) or is_new(array, source):
         return array
     return as_held(executor, array, copy=copy)
 
 
-def is_new(array: Array, given: Any) -> bool:
-    """Return whether a native array that was made from ``given`` has its own memory."""
+def is_new(array: Array, source: Any) -> bool:
+    """Return whether a native array that was made from ``source`` has its own memory."""
     if not isinstance(array, np.ndarray):
-        return is_host(given)  # copied to the device
-    if isinstance(given, (list, tuple)) or home(given):
+        return is_host(source)  # copied to the device
+    if isinstance(source, (list, tuple)) or home(source):
         return True
-    return not same_memory(array, to_host(given))
+    return not same_memory(array, to_host(source))
 
 
 def is_coordinates(arg: Any) -> bool:
@@ -228,7 +228,7 @@ def converted(
     return made
 
 
-def require_shape(made: LinOp, shape: Any) -> None:
+def require_shape(matrix: LinOp, shape: Any) -> None:
     """Raise InvalidMatrix if a shape was given and the matrix has another one."""
-    if shape is not None and checked_shape(shape) != made.shape:
-        raise InvalidMatrix(f"shape: {shape} was given for a matrix of {made.shape}")
+    if shape is not None and checked_shape(shape) != matrix.shape:
+        raise InvalidMatrix(f"shape: {shape} was given for a matrix of {matrix.shape}")

@@ -77,13 +77,13 @@ def as_operand(matrix: Matrix, other: Any) -> Operand | None:
     return Operand(None, array, None, where, not where.owns(other) and is_host(other))
 
 
-def beside_number(matrix: Matrix, given: Any) -> Matrix:
+def beside_number(matrix: Matrix, scalar: Any) -> Matrix:
     """Return a matrix in the dtype that NumPy would give its product with a number.
 
     A Python number does not widen a dtype. A number with its own dtype does, like an array; 16-bit
     matrices keep their dtype.
     """
-    dtype = getattr(given, "dtype", None)
+    dtype = getattr(scalar, "dtype", None)
     if not isinstance(dtype, np.dtype) or is_narrow(matrix.dtype):
         return matrix
     wide = np.float32 if is_narrow(dtype) else _LONG.get(dtype.char, dtype)

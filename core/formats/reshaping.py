@@ -65,10 +65,10 @@ def _reshaped(csr: Csr, shape: tuple[int, int]) -> Csr:
     )
 
 
-def _full_shape(given: tuple[int, int], shape: Any) -> tuple[int, ...]:
+def _full_shape(shape_before: tuple[int, int], shape: Any) -> tuple[int, ...]:
     """Return a requested shape with -1 replaced by the number that fits."""
     asked = [int(length) for length in shape]
-    size = given[0] * given[1]
+    size = shape_before[0] * shape_before[1]
     if len(asked) not in (1, 2):
         raise InvalidArgument(f"reshape: expected one or two dimensions, got shape {tuple(shape)}")
     unknown = [i for i, length in enumerate(asked) if length < 0]
@@ -81,8 +81,8 @@ def _full_shape(given: tuple[int, int], shape: Any) -> tuple[int, ...]:
         asked[unknown[0]] = size // others
     if int(np.prod(asked, dtype=object)) != size:
         raise ShapeMismatch(
-            f"reshape: a matrix of shape {given} has {size} positions, and {tuple(asked)} has "
-            f"{int(np.prod(asked, dtype=object))}"
+            f"reshape: a matrix of shape {shape_before} has {size} positions, and {tuple(asked)} "
+            f"has {int(np.prod(asked, dtype=object))}"
         )
     return tuple(asked)
 
@@ -154,19 +154,19 @@ def with_diagonal(matrix: Matrix, values: Any, k: int) -> Csr:
     return add(masked(csr, ~on), new)
 
 
-def _with_stored_diagonal(csr: Csr, given: Array, first: int, k: int) -> Array | None:
+def _with_stored_diagonal(csr: Csr, values: Array, first: int, k: int) -> Array | None:
     """Return the values with a new diagonal, in the rows from ``first`` on.
 
     The result is None if an entry of the diagonal is not stored.
     """
-    executor, last = csr.executor, first + int(given.size)
+    executor, last = csr.executor, first + int(values.size)
     begin, end = csr.indptr[first:last], csr.indptr[first + 1 : last + 1]
     data = executor.copy(csr.data)
     if csr.dtype not in COMPUTED:
-        data, given = as_movable(data), as_movable(given)
+        data, values = as_movable(data), as_movable(values)
     stored = executor.allocate((1,), np.int64)
     # The operation numbers the rows from 0, which shifts the diagonal.
-    executor.run(rows.set_diagonal, begin, end, csr.indices, given, k + first, data, stored)
+    executor.run(rows.set_diagonal, begin, end, csr.indices, values, k + first, data, stored)
     if int(executor.to_host(stored)[0]) != last - first:
         return None
     return data if csr.dtype in COMPUTED else from_movable(data, csr.dtype)

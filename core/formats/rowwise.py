@@ -147,13 +147,13 @@ def known_distinct(csr: Csr) -> Csr:
     return csr
 
 
-def in_order_of(made: Csr, csr: Csr) -> Csr:
+def in_order_of(result: Csr, csr: Csr) -> Csr:
     """Return a matrix whose rows contain entries of one row of ``csr`` each, in their order.
 
     If ``csr`` is known to be sorted and without duplicates, this is recorded without a check.
     """
     known = _ORDER in csr._pattern and order_of(csr) == (0, 0)
-    return known_canonical(made) if known else made
+    return known_canonical(result) if known else result
 
 
 def is_known_distinct(csr: Csr) -> bool:

@@ -42,9 +42,9 @@ def as_rows(matrix: Matrix) -> Csr:
     return csr
 
 
-def apart(made: Csr, matrix: Matrix) -> Csr:
+def apart(result: Csr, matrix: Matrix) -> Csr:
     """Return a part of a matrix, or a copy of the whole, for in-place changes."""
-    return made.copy() if made is matrix else made
+    return result.copy() if result is matrix else result
 
 
 def masked(csr: Csr, mask: Array) -> Csr:

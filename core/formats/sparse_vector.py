@@ -192,13 +192,13 @@ class SparseVector(VectorForms, VectorReductions, EntryFunctions, ArrayProtocol)
         rows = tuple(i.row if isinstance(i, SparseVector) else i for i in inputs)
         return self._answer(self.row._ufunc(ufunc, rows))
 
-    def _answer(self, made: Any) -> Any:
+    def _answer(self, result: Any) -> Any:
         """Convert the result for the row to the result for the vector."""
-        if isinstance(made, Matrix):
-            return self._like(made.tocsr()) if made.shape[0] == 1 else made
-        if getattr(made, "ndim", 0) == 2 and made.shape[0] == 1:
-            return made.reshape(-1)
-        return made
+        if isinstance(result, Matrix):
+            return self._like(result.tocsr()) if result.shape[0] == 1 else result
+        if getattr(result, "ndim", 0) == 2 and result.shape[0] == 1:
+            return result.reshape(-1)
+        return result
 
     def _with(self, method: str, other: Any) -> Any:
         operand = other.row if isinstance(other, SparseVector) else other

@@ -331,9 +331,9 @@ def lowered(A: LinOp, dtype: np.dtype[Any]) -> LinOp:
 
 
 def _refuse_lost(
-    executor: Executor, values: Array, made: Array, dtype: np.dtype[Any], remedy: str
+    executor: Executor, values: Array, converted: Array, dtype: np.dtype[Any], remedy: str
 ) -> None:
-    xp, checked = executor.xp, _readable(made)
+    xp, checked = executor.xp, _readable(converted)
     largest = _largest_finite(executor, values)
     lost = int((~xp.isfinite(checked) & xp.isfinite(values)).sum())
     if lost:

@@ -162,12 +162,12 @@ def either_compressed(
     return data, indices, starts.astype(indptr.dtype)
 
 
-def check_statement(name: str, stated: bool, found: bool) -> None:
+def check_statement(name: str, stated: bool, actual: bool) -> None:
     """Raise InvalidArgument if the entries contradict a caller's statement.
 
     False is not a statement: it asks SciPy to check again, and the pattern never changes here.
     """
-    if stated and not found:
+    if stated and not actual:
         raise InvalidArgument(
             f"{name}: the rows are not so; A.sort_indices() or A.sum_duplicates() makes them so"
         )

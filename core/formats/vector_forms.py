@@ -39,7 +39,7 @@ class VectorForms:
         """Replace the entries by a matrix of one row, in place."""
         raise NotImplementedError
 
-    def _answer(self, made: Any) -> Any:
+    def _answer(self, result: Any) -> Any:
         """Convert the result for the row to the result for the vector."""
         raise NotImplementedError
 

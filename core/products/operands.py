@@ -105,10 +105,16 @@ class DenseOperand:
     """
 
     def __init__(
-        self, executor: Executor, given: ArrayLike, rows: int, label: str, *, vector: bool = False
+        self,
+        executor: Executor,
+        array_like: ArrayLike,
+        rows: int,
+        label: str,
+        *,
+        vector: bool = False,
     ) -> None:
         self.label = label
-        array = self._take(executor, given)
+        array = self._take(executor, array_like)
         self.ndim = dimensions = array.ndim
         allowed = (1, 2, 3) if vector else (2, 3)
         axis = 1 if dimensions == 3 else 0
@@ -119,12 +125,12 @@ class DenseOperand:
             array = array[:, None]
         self.batch = array if dimensions == 3 else as_batch(array)
 
-    def _take(self, executor: Executor, given: ArrayLike) -> Array:
-        owned = executor.owns(given)
-        self.from_host = not owned and is_host(given)
-        if owned and (type(given) is np.ndarray or not isinstance(given, np.ndarray)):
-            return given
-        return _native(executor, given, self.label)
+    def _take(self, executor: Executor, array_like: ArrayLike) -> Array:
+        owned = executor.owns(array_like)
+        self.from_host = not owned and is_host(array_like)
+        if owned and (type(array_like) is np.ndarray or not isinstance(array_like, np.ndarray)):
+            return array_like
+        return _native(executor, array_like, self.label)
 
     @property
     def columns(self) -> int:
@@ -160,9 +166,9 @@ class Values(DenseOperand):
         Number of entries.
     """
 
-    def __init__(self, executor: Executor, given: ArrayLike, count: int) -> None:
+    def __init__(self, executor: Executor, array_like: ArrayLike, count: int) -> None:
         self.label = "values"
-        array = self._take(executor, given)
+        array = self._take(executor, array_like)
         if array.ndim not in (1, 2) or array.shape[-1] != count:
             raise ShapeMismatch(
                 f"values: expected shape ({count},) or (b, {count}), got {tuple(array.shape)}"
@@ -190,10 +196,10 @@ def _has_layout(block: Array, item: int) -> bool:
     return bool(rows <= 1 or columns == 0 or (step >= item and step % item == 0))
 
 
-def _native(executor: Executor, given: ArrayLike, label: str) -> Array:
-    if isinstance(given, np.ndarray) and is_narrow(given.dtype):
-        return executor.from_host(given)  # NumPy does not treat bfloat16 as numeric
-    return native(executor, given, label)
+def _native(executor: Executor, array_like: ArrayLike, label: str) -> Array:
+    if isinstance(array_like, np.ndarray) and is_narrow(array_like.dtype):
+        return executor.from_host(array_like)  # NumPy does not treat bfloat16 as numeric
+    return native(executor, array_like, label)
 
 
 def common_type(label: str, *arrays: Array, real: bool = False) -> np.dtype[Any]:
@@ -208,8 +214,8 @@ def common_type(label: str, *arrays: Array, real: bool = False) -> np.dtype[Any]
 
 
 @cache
-def _common_type(label: str, real: bool, *given: np.dtype[Any]) -> np.dtype[Any]:
-    dtypes = [stored_dtype(dtype) for dtype in given]
+def _common_type(label: str, real: bool, *dtypes_of_operands: np.dtype[Any]) -> np.dtype[Any]:
+    dtypes = [stored_dtype(dtype) for dtype in dtypes_of_operands]
     if set(ML_DTYPES) <= {name_of(dtype) for dtype in dtypes}:
         dtype = np.dtype(np.float32)  # neither 16-bit dtype holds the other
         dtypes = [dtype, *(d for d in dtypes if not is_narrow(d))]

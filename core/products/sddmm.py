@@ -28,7 +28,7 @@ from .repeats import Asked, repeated
 from .tensors import differentiable, is_tensor
 
 
-@named_options("alpha", "beta", kept=3, since="0.3", removal="0.5")
+@named_options("alpha", "beta", positional=3, since="0.3", removal="0.5")
 def sddmm(
     A: object,
     C: ArrayLike,

@@ -85,8 +85,8 @@ def permute_dims(A: Any, axes: Any = None, copy: bool = False) -> Any:
     return made.copy() if copy else made
 
 
-def _sparse(given: Any, who: str) -> Any:
-    return given if isinstance(given, SparseVector) else as_matrix(given, who)
+def _sparse(value: Any, who: str) -> Any:
+    return value if isinstance(value, SparseVector) else as_matrix(value, who)
 
 
 def _axis(who: str, axis: Any, count: int) -> int:
@@ -96,5 +96,5 @@ def _axis(who: str, axis: Any, count: int) -> int:
     return int(axis) % count
 
 
-def _permuted(given: Any, axes: list[int]) -> Any:
-    return given if axes == sorted(axes) else given.T
+def _permuted(matrix: Any, axes: list[int]) -> Any:
+    return matrix if axes == sorted(axes) else matrix.T

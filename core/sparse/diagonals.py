@@ -165,8 +165,14 @@ def _listed(diagonals: Any, offsets: Any) -> tuple[list[Any], list[int]]:
     return given, at
 
 
-def _diagonal(where: Executor, given: Any) -> Array:
-    values = native(where, given if hasattr(given, "ndim") else np.asarray(given), "diagonals")
+def _diagonal(where: Executor, values_of_diagonal: Any) -> Array:
+    values = native(
+        where,
+        values_of_diagonal
+        if hasattr(values_of_diagonal, "ndim")
+        else np.asarray(values_of_diagonal),
+        "diagonals",
+    )
     if values.ndim > 1:
         raise InvalidMatrix(f"diags: expected vectors, got a diagonal of shape {values.shape}")
     return values.reshape(-1)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def as_matrix(
-    given: Any,
+    value: Any,
     who: str,
     executor: Executor | str | None = None,
     dtype: np.dtype[Any] | None = None,
@@ -39,61 +39,63 @@ def as_matrix(
     InvalidArgument
         If the argument is neither, or is an operator without entries.
     """
-    if isinstance(given, Assembled):
-        given = (given if dtype is None else given.astype(dtype)).tocsr()
-    if isinstance(given, SparseVector):
-        given = given.row
-    if isinstance(given, Matrix):
-        given.executor.refuse_capture(MAKES)
-        return given if executor is None else given.to(executor)
-    if isinstance(given, LinOp):
+    if isinstance(value, Assembled):
+        value = (value if dtype is None else value.astype(dtype)).tocsr()
+    if isinstance(value, SparseVector):
+        value = value.row
+    if isinstance(value, Matrix):
+        value.executor.refuse_capture(MAKES)
+        return value if executor is None else value.to(executor)
+    if isinstance(value, LinOp):
         raise InvalidArgument(
-            f"{who}: a {type(given).__name__}{given._no_entries} has no entries; give a matrix"
+            f"{who}: a {type(value).__name__}{value._no_entries} has no entries; give a matrix"
         )
-    if hasattr(given, "tocsr") or hasattr(given, "layout"):
-        return Csr(given, executor=executor)
-    if is_array(given):
-        made: Csr = dense_of(_two_dimensional(given), executor).asformat("csr")
+    if hasattr(value, "tocsr") or hasattr(value, "layout"):
+        return Csr(value, executor=executor)
+    if is_array(value):
+        made: Csr = dense_of(_two_dimensional(value), executor).asformat("csr")
         made.__dict__["_follows"] = executor is None
         return made
-    raise InvalidArgument(f"{who}: expected a matrix or an array, got {type(given).__name__}")
+    raise InvalidArgument(f"{who}: expected a matrix or an array, got {type(value).__name__}")
 
 
-def _two_dimensional(given: Any) -> Any:
+def _two_dimensional(value: Any) -> Any:
     """Return an array with two dimensions: numbers and vectors become a row."""
-    array = given if hasattr(given, "ndim") else np.asarray(given)
+    array = value if hasattr(value, "ndim") else np.asarray(value)
     if array.ndim > 2:
         raise InvalidMatrix(f"expected a matrix, got an array of shape {tuple(array.shape)}")
     return array.reshape(1, -1) if array.ndim < 2 else array
 
 
-def as_matrices(given: Any, who: str, executor: Executor | str | None = None) -> list[Matrix]:
+def as_matrices(blocks: Any, who: str, executor: Executor | str | None = None) -> list[Matrix]:
     """Return several matrices on their common executor, or on the requested one.
 
     The factors of expressions of identities are not rounded before they are combined with the other
     matrices.
     """
-    given = [one if isinstance(one, Assembled) else as_matrix(one, who, executor) for one in given]
-    if any(isinstance(one, Assembled) for one in given):
-        joint = computed_dtype(*given)
-        given = [as_matrix(one, who, executor, joint) for one in given]
-    made: list[Matrix] = given
+    blocks = [
+        one if isinstance(one, Assembled) else as_matrix(one, who, executor) for one in blocks
+    ]
+    if any(isinstance(one, Assembled) for one in blocks):
+        joint = computed_dtype(*blocks)
+        blocks = [as_matrix(one, who, executor, joint) for one in blocks]
+    made: list[Matrix] = blocks
     return list(brought_together(who, *made)) if made else []
 
 
-def finished(made: Csr, format: str | None, dtype: DTypeLike | None = None, *made_of: LinOp) -> Any:
+def finished(csr: Csr, format: str | None, dtype: DTypeLike | None = None, *made_of: LinOp) -> Any:
     """Return a result in the requested format (Csr by default) and dtype."""
     if made_of:
-        made = made._following(*made_of)
+        csr = csr._following(*made_of)
     if dtype is not None:
-        made = made.astype(dtype)
-    result = made if format is None else made.asformat(format)
-    if made_of and result is not made:
+        csr = csr.astype(dtype)
+    result = csr if format is None else csr.asformat(format)
+    if made_of and result is not csr:
         result._following(*made_of)
     return result
 
 
-def without_home(made: Any, executor: Executor | str | None) -> Any:
+def without_home(matrix: Any, executor: Executor | str | None) -> Any:
     """Return a matrix made of numbers; without ``executor=`` it has no fixed executor."""
-    made.__dict__["_follows"] = executor is None
-    return made
+    matrix.__dict__["_follows"] = executor is None
+    return matrix

@@ -168,9 +168,9 @@ def _root(module: str) -> str:
     return module.partition(".")[0]
 
 
-def _kinds(group: str, given: Mapping[str, str]) -> dict[str, str]:
+def _kinds(group: str, names_of_kinds: Mapping[str, str]) -> dict[str, str]:
     kinds: dict[str, str] = {}
-    for kind, names in given.items():
+    for kind, names in names_of_kinds.items():
         assert kind in KINDS
         for name in names.split():
             if name in RESERVED or not name.isidentifier() or name.startswith("_"):

@@ -306,10 +306,10 @@ class Attempts:
     def _block(self, x: Any) -> Any:
         return as_block(self.A.executor, x, self.A.shape[1], "x")
 
-    def _is_least(self, found: Result) -> bool:
+    def _is_least(self, result: Result) -> bool:
         """Return whether no attempt has reached a much smaller residual."""
         assert self.best is not None
-        norms = [np.atleast_1d(r.residual_norm) for r in (found, self.best)]
+        norms = [np.atleast_1d(r.residual_norm) for r in (result, self.best)]
         return bool(np.all(norms[0] <= LEAST_SQUARES_RATIO * norms[1]))
 
     def _over(self) -> set[CandidateKey]:

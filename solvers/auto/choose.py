@@ -175,7 +175,7 @@ def solve(
             "loggers": loggers,
         }  # fmt: skip
         return solve_rectangular(
-            operator, b, x0, asked=asked, rtol=rtol, atol=atol, maxiter=maxiter,
+            operator, b, x0, method=asked, rtol=rtol, atol=atol, maxiter=maxiter,
             callback=callback, unused=unused,
         )  # fmt: skip
     return _solve_square(operator, b, x0, call, conversion_notes(A, operator))

@@ -138,60 +138,60 @@ def _together(
     b: Any,
     block: Numbers,
     pieces: list[Piece],
-    found: list[Result],
+    results: list[Result],
     count: int,
     rtol: float,
     atol: float,
 ) -> Result:
     """Combine the results of all pieces."""
-    parts = [np.asarray(result.x) for result in found]
+    parts = [np.asarray(result.x) for result in results]
     x = np.zeros(block.shape, np.result_type(*parts))
     for piece, part in zip(pieces, parts, strict=True):
         x[piece.rows] = part
-    norms = np.stack([np.atleast_1d(result.residual_norm) for result in found])
+    norms = np.stack([np.atleast_1d(result.residual_norm) for result in results])
     norm = np.sqrt((norms**2).sum(axis=0))
     norm_b = np.linalg.norm(block, axis=0)
     threshold = np.maximum(rtol * norm_b, atol)
     stops: list[Stop] = []
     for column in range(block.shape[1]):
-        failed = [r.stops[column] for r in found if r.stops[column] != Stop.CONVERGED]
+        failed = [r.stops[column] for r in results if r.stops[column] != Stop.CONVERGED]
         met = not failed or norm[column] <= threshold[column]
         others = [stop for stop in failed if stop != Stop.LEAST_SQUARES]
         stops.append(Stop.CONVERGED if met else (others or failed)[0])
     attempts: list[AttemptRecord] = []
-    for result in found[:SHOWN]:
+    for result in results[:SHOWN]:
         attempts += result.attempts
     one = np.ndim(b) == 1
     history = np.stack([norm_b, norm])
     return Result(
         x=like(A.executor, A.executor.from_host(np.ascontiguousarray(x)), b),
         stops=stops,
-        column_iterations=np.max([r.column_iterations for r in found], axis=0),
+        column_iterations=np.max([r.column_iterations for r in results], axis=0),
         residual_norm=float(norm[0]) if one else norm,
         residuals=history[:, 0] if one else history,
         threshold=float(threshold[0]) if one else threshold,
         norm_of_b=float(norm_b[0]) if one else norm_b,
-        M=found[0].M,
-        is_shortest=_are_shortest(found),
-        seconds=sum(result.seconds for result in found),
-        solver=found[0].solver,
+        M=results[0].M,
+        is_shortest=_are_shortest(results),
+        seconds=sum(result.seconds for result in results),
+        solver=results[0].solver,
         executor=A.executor.name,
-        notes=_notes(found, count),
+        notes=_notes(results, count),
         attempts=attempts,
     )
 
 
-def _are_shortest(found: list[Result]) -> bool:
+def _are_shortest(results: list[Result]) -> bool:
     """Return whether each piece without a solution has its shortest least squares solution."""
-    return all(result.converged or result.is_shortest for result in found)
+    return all(result.converged or result.is_shortest for result in results)
 
 
-def _notes(found: list[Result], count: int) -> list[str]:
+def _notes(results: list[Result], count: int) -> list[str]:
     """Return the notes on the largest components; a note on the shortest x only if all agree."""
     notes = [f"the pattern has {count} components, which were solved separately"]
-    for result in found[:SHOWN]:
+    for result in results[:SHOWN]:
         notes += [note for note in result.notes if note not in notes]
-    if not all(r.converged or _is_shortest(r) for r in found):  # true of a part of x only
+    if not all(r.converged or _is_shortest(r) for r in results):  # true of a part of x only
         notes = without(notes, Topic.SHORTEST)
     return notes
 

@@ -201,12 +201,12 @@ class Kept:
                 self.solvers.popitem(last=False)
         return found
 
-    def keep_choice(self, asked: Any, found: Any) -> None:
+    def keep_choice(self, key: Any, choice: Any) -> None:
         """Keep the choice of ``wl.solve``, until the values change."""
         with self.lock:
             if len(self.choices) >= KINDS:
                 self.choices.clear()
-            self.choices[asked] = found
+            self.choices[key] = choice
 
     def free(self, kind: type[KrylovSolver], cycle: int | None, name: Any) -> Free:
         """Return the free workspaces of one kind of solver."""
@@ -379,16 +379,16 @@ def _is_value(option: Any) -> bool:
     return isinstance(option, Criterion) and linear(option) is not None
 
 
-def _follows(made: Preconditioner) -> bool:
+def _follows(M: Preconditioner) -> bool:
     """Update a preconditioner to new values; return False if recordings of it are out of date.
 
     Recorded iterations hold constants, such as the bounds of a polynomial, and the arrays of a
     preconditioner. Only Jacobi updates its arrays in place.
     """
-    if type(made) is not Jacobi:
+    if type(M) is not Jacobi:
         return False
     try:
-        made.update()
+        M.update()
     except WollemiError:
         return False
     return True

@@ -179,13 +179,13 @@ def _sizes(columns: Numbers) -> Numbers:
     return np.where(usable, 2.0 ** np.floor(np.log2(np.where(usable, largest, 1.0))), 1.0)
 
 
-def _by_factors(A: Matrix, b: Any, found: Result, threshold: Numbers) -> Result:
+def _by_factors(A: Matrix, b: Any, result: Result, threshold: Numbers) -> Result:
     """Return the least squares solution of all columns by dense factors."""
     began = time.perf_counter()
     block = np.asarray(A.executor.to_host(as_block(A.executor, b, A.shape[0], "b")))
-    x, norm, rank = dense_shortest(A, block, np.asarray(found.x).dtype)
+    x, norm, rank = dense_shortest(A, block, np.asarray(result.x).dtype)
     if np.any(np.isnan(norm)):
-        return found
+        return result
     stops = [
         Stop.CONVERGED if n <= t else Stop.LEAST_SQUARES
         for n, t in zip(norm, threshold, strict=True)
@@ -193,11 +193,11 @@ def _by_factors(A: Matrix, b: Any, found: Result, threshold: Numbers) -> Result:
     one = np.ndim(b) == 1
     native = A.executor.from_host(np.ascontiguousarray(x))
     return replace(
-        found,
+        result,
         x=like(A.executor, native, b),
         stops=stops,
         residual_norm=float(norm[0]) if one else norm,
         is_shortest=True,
-        seconds=found.seconds + time.perf_counter() - began,
+        seconds=result.seconds + time.perf_counter() - began,
         notes=[f"lsmr did not end; orthogonal factors of rank {rank}, by LAPACK in SciPy, did"],
     )

@@ -72,7 +72,7 @@ class AskedMethod:
     M: Any
     options: Mapping[str, Any] = field(default_factory=dict)
 
-    def without_limits(self, given: SolveLimits) -> tuple[AskedMethod, SolveLimits]:
+    def without_limits(self, limits_of_call: SolveLimits) -> tuple[AskedMethod, SolveLimits]:
         """Return the method without its limits, and all limits; limits of settings take precedence.
 
         ``atol`` of a least squares solver belongs to its own stopping rules: it is not a limit of
@@ -84,17 +84,17 @@ class AskedMethod:
             If the method sets a tolerance, and ``stop`` of the call would replace it.
         """
         if not self.options:
-            return self, given
+            return self, limits_of_call
         limits = set(SolveLimits._fields) - ({"atol"} if self.is_least_squares else set())
         own = {name: value for name, value in self.options.items() if name in limits}
         replaced = [name for name in ("rtol", "atol") if name in own and "stop" not in own]
-        if given.stop is not None and replaced:
+        if limits_of_call.stop is not None and replaced:
             raise InvalidArgument(
                 f"stop: it replaces {' and '.join(replaced)}, which method= sets; leave one out, "
                 f"or add wl.stop.RelativeResidual(...) to stop"
             )
         rest = {name: value for name, value in self.options.items() if name not in own}
-        return replace(self, options=rest), given._replace(**own)
+        return replace(self, options=rest), limits_of_call._replace(**own)
 
     @cached_property
     def settings(self) -> str | Settings:

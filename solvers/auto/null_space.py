@@ -65,7 +65,7 @@ class ConstantNullSpace:
         return found
 
 
-def constant_null_space(A: LinOp, asked: AskedMethod) -> ConstantNullSpace | None:
+def constant_null_space(A: LinOp, method: AskedMethod) -> ConstantNullSpace | None:
     """Return the null space of a Hermitian matrix that maps constants to zero, else None.
 
     The null space is used only if method and preconditioner are to be chosen. If the diagonal is
@@ -73,7 +73,7 @@ def constant_null_space(A: LinOp, asked: AskedMethod) -> ConstantNullSpace | Non
     Other matrices, such as matrices of quadratic finite elements, may be indefinite; constants are
     still orthogonal to their range.
     """
-    if not asked.is_open or not isinstance(A, Matrix) or A.partition is not None:
+    if not method.is_open or not isinstance(A, Matrix) or A.partition is not None:
         return None
     kept = kept_with(A)
     if kept.null is None:
@@ -172,10 +172,10 @@ def solve_projected(
     )
 
 
-def _notes(found: Result, null: ConstantNullSpace, outside: float, all_outside: bool) -> list[str]:
+def _notes(result: Result, null: ConstantNullSpace, outside: float, all_outside: bool) -> list[str]:
     """Return the notes on a projected solution; ``outside`` is a fraction of the norm of b."""
-    kept = without(found.notes, Topic.LONGER)
-    if found.solver == BY_FACTORS:
+    kept = without(result.notes, Topic.LONGER)
+    if result.solver == BY_FACTORS:
         kept = without(kept, Topic.ERROR)
     said = (
         f"the matrix maps constants to zero, on {counted(null.sizes.size, 'component')}: they were "

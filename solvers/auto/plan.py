@@ -155,9 +155,14 @@ def _known(plan: SolvePlan, operator: LinOp, key: Any) -> SolvePlan:
     return SolvePlan(plan.question, operator, plan.notes, first, tail, pooled, key)
 
 
-def _has_finite_entries(A: LinOp, asked: AskedMethod) -> bool:
+def _has_finite_entries(A: LinOp, method: AskedMethod) -> bool:
     """Return whether a matrix has neither NaN nor Inf; all members of a group must call this."""
-    if asked.is_open and isinstance(A, Matrix) and A.partition is None and A.shape[0] == A.shape[1]:
+    if (
+        method.is_open
+        and isinstance(A, Matrix)
+        and A.partition is None
+        and A.shape[0] == A.shape[1]
+    ):
         facts_of(A)  # needed next; for small matrices it also checks the values
     if isinstance(A, SharedCsr):
         data = A.own_block.data.reshape(-1, 1)
@@ -345,7 +350,7 @@ def _shown(M: Any) -> str:
 
 
 def _choices(
-    asked: AskedMethod,
+    method: AskedMethod,
     methods: list[str],
     preconditioners: list[Any],
     *,
@@ -360,14 +365,14 @@ def _choices(
     """
 
     def made(name: str, M: Any, label: str) -> Candidate:
-        kind = asked.kind or SOLVERS[name]
+        kind = method.kind or SOLVERS[name]
         cyclic = name in ("gmres", "fgmres") or (asked_length and "restart" in option_names(kind))
-        options = dict(asked.options) | ({"restart": restart} if cyclic else {})
+        options = dict(method.options) | ({"restart": restart} if cyclic else {})
         if name == "minres" and bare:
             M, label = None, ""
         # a user's class may accept no preconditioner; its first solve then raises
-        optional = M is not None and _is_auto(asked.M) and not is_own(kind)
-        return Candidate(name, M, label, options, kind=asked.kind, optional=optional)
+        optional = M is not None and _is_auto(method.M) and not is_own(kind)
+        return Candidate(name, M, label, options, kind=method.kind, optional=optional)
 
     return [made(name, M, label) for M, label in preconditioners for name in methods]
 

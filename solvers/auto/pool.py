@@ -326,11 +326,11 @@ class Pool:
         self._taken.add(best.key)
         return best
 
-    def about(self, taken: Candidate) -> list[str]:
+    def about(self, candidate: Candidate) -> list[str]:
         """Return the note on a candidate that is taken instead of the first one."""
-        if taken is self.first:
+        if candidate is self.first:
             return []
-        return [f"{taken.name}: the estimate is lower than that of {self.first.name}"]
+        return [f"{candidate.name}: the estimate is lower than that of {self.first.name}"]
 
     def _is_counted_before(self, best: Candidate, left: list[Candidate], spent: float) -> bool:
         """Count the entries of the factors if that is worth its time; update their estimate."""

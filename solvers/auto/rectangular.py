@@ -40,7 +40,7 @@ def solve_rectangular(
     b: Any,
     x0: Any,
     *,
-    asked: AskedMethod,
+    method: AskedMethod,
     rtol: float,
     atol: float,
     maxiter: int | None,
@@ -62,10 +62,10 @@ def solve_rectangular(
         raise InvalidArgument(
             f"{', '.join(given)}: least squares solvers do not take it; leave it out"
         )
-    kind: Any = Lsmr if asked.kind is None else asked.kind
-    why = "the matrix is not square" if asked.is_auto else "as asked"
+    kind: Any = Lsmr if method.kind is None else method.kind
+    why = "the matrix is not square" if method.is_auto else "as asked"
     notes = [f"{kind.__name__.lower()}: {why}"]
-    M = asked.M
+    M = method.M
     if isinstance(M, str) and M == "auto":
         M, about = scaling_of(A)
         notes += about
@@ -73,25 +73,25 @@ def solve_rectangular(
     largest = float(np.max(norms(A.executor, block), initial=0.0))
     tolerance = max(rtol, atol / largest if largest > 0 else 0.0)
     options = {"atol": _least(A, rtol), "btol": tolerance, "conlim": 0.0, "maxiter": maxiter}
-    found: LeastSquaresResult = kind(A, M, **(options | dict(asked.options))).solve(
+    result: LeastSquaresResult = kind(A, M, **(options | dict(method.options))).solve(
         b, x0, callback=callback
     )
-    if not asked.options.get("damp"):
+    if not method.options.get("damp"):
         threshold = np.maximum(rtol * norms(A.executor, block), atol)
-        found = judged_as_system(A, found, threshold, x0, M)
+        result = judged_as_system(A, result, threshold, x0, M)
     label = COLUMNS if isinstance(M, str) else ""
     tried = [
         AttemptRecord(
-            kind.__name__.lower(), label, 0.0, found.iterations, found.seconds,
-            found.reason.partition(":")[0],
+            kind.__name__.lower(), label, 0.0, result.iterations, result.seconds,
+            result.reason.partition(":")[0],
         )
     ]  # fmt: skip
-    free = asked.is_open and x0 is None and maxiter is None and A.partition is None
-    if free and not found.converged and isinstance(A, Matrix) and fits_densely(A):
-        found, factored, said = _by_factors(A, block, b, found, tolerance, atol)
+    free = method.is_open and x0 is None and maxiter is None and A.partition is None
+    if free and not result.converged and isinstance(A, Matrix) and fits_densely(A):
+        result, factored, said = _by_factors(A, block, b, result, tolerance, atol)
         tried += factored
         notes += said
-    return replace(found, notes=notes, attempts=tried, M=tried[-1].M)
+    return replace(result, notes=notes, attempts=tried, M=tried[-1].M)
 
 
 def _least(A: LinOp, rtol: float) -> float:
@@ -105,7 +105,7 @@ def _least(A: LinOp, rtol: float) -> float:
 
 
 def judged_as_system(
-    A: LinOp, found: LeastSquaresResult, threshold: Any, x0: Any, M: Any
+    A: LinOp, result: LeastSquaresResult, threshold: Any, x0: Any, M: Any
 ) -> LeastSquaresResult:
     """Return a result on a square matrix with the verdicts of other methods.
 
@@ -113,15 +113,15 @@ def judged_as_system(
     instead of converged. Results on rectangular matrices are not changed.
     """
     if A.shape[0] != A.shape[1]:
-        return found
+        return result
     is_shortest = x0 is None and (M is None or (isinstance(M, str) and M == "none"))
     stops = [
         Stop.LEAST_SQUARES if stop == Stop.CONVERGED and norm > limit else stop
         for stop, norm, limit in zip(
-            found.stops, np.atleast_1d(found.residual_norm), threshold, strict=True
+            result.stops, np.atleast_1d(result.residual_norm), threshold, strict=True
         )
     ]
-    return replace(found, stops=stops, is_shortest=is_shortest)
+    return replace(result, stops=stops, is_shortest=is_shortest)
 
 
 def scaling_of(A: LinOp) -> tuple[str | None, list[str]]:
@@ -136,7 +136,7 @@ def scaling_of(A: LinOp) -> tuple[str | None, list[str]]:
 
 
 def _by_factors(
-    A: Matrix, block: Any, b: Any, found: LeastSquaresResult, rtol: float, atol: float
+    A: Matrix, block: Any, b: Any, result: LeastSquaresResult, rtol: float, atol: float
 ) -> tuple[LeastSquaresResult, list[AttemptRecord], list[str]]:
     """Return the shortest least squares solution by dense factors, after LSMR has failed.
 
@@ -145,10 +145,10 @@ def _by_factors(
     """
     began = time.perf_counter()
     sides = np.asarray(A.executor.to_host(block))
-    dtype = np.asarray(A.executor.to_host(found.x)).dtype
+    dtype = np.asarray(A.executor.to_host(result.x)).dtype
     x, norm, _ = dense_shortest(A, sides, dtype)
     if np.any(np.isnan(norm)):
-        return found, [], []
+        return result, [], []
     native = A.executor.from_host(np.ascontiguousarray(x))
     residual = A.executor.from_host(np.array(sides, dtype))
     A.astype(dtype)._apply(native, residual, -1.0, 1.0)
@@ -164,12 +164,12 @@ def _by_factors(
     one = np.ndim(b) == 1
     seconds = time.perf_counter() - began
     made = replace(
-        found,
+        result,
         x=like(A.executor, native, b),
         stops=[Stop.CONVERGED] * sides.shape[1],
         rules=np.where(norm <= limit, 1, 2),
-        seconds=found.seconds + seconds,
+        seconds=result.seconds + seconds,
         **({name: float(v[0]) for name, v in numbers.items()} if one else numbers),
     )
-    said = [f"lsmr: {found.reason.partition(':')[0]}; {OF_DENSE}", DENSE]
-    return made, [AttemptRecord(DIRECT, "dense", 0.0, 1, seconds, "converged")], said
+    notes = [f"lsmr: {result.reason.partition(':')[0]}; {OF_DENSE}", DENSE]
+    return made, [AttemptRecord(DIRECT, "dense", 0.0, 1, seconds, "converged")], notes

@@ -28,7 +28,7 @@ def restart_for(A: LinOp, columns: int) -> int:
     return max(n, 1) if n * n * columns <= WHOLE_BASIS else RESTART
 
 
-def asked_restart(restart: Any, asked: AskedMethod) -> int:
+def asked_restart(restart: Any, method: AskedMethod) -> int:
     """Return the cycle length that a user gave, for a method with cycles.
 
     Raises
@@ -37,21 +37,21 @@ def asked_restart(restart: Any, asked: AskedMethod) -> int:
         If it is not a valid length, or if the requested method has no cycles.
     """
     length = whole_number(restart, "restart", 1)
-    if asked.kind is not None and "restart" not in option_names(asked.kind):
+    if method.kind is not None and "restart" not in option_names(method.kind):
         cyclic = [name for name, kind in SOLVERS.items() if "restart" in option_names(kind)]
         raise InvalidArgument(
-            f"restart={restart} is a cycle length of {', '.join(cyclic)}; {asked.name} has no "
+            f"restart={restart} is a cycle length of {', '.join(cyclic)}; {method.name} has no "
             "cycles: leave restart out"
         )
     return length
 
 
-def about_restart(first: Candidate, asked: int | None, n: int) -> list[str]:
+def about_restart(first: Candidate, requested: int | None, n: int) -> list[str]:
     """Return a note on the cycle length of the first method, if it has cycles."""
     length = first.options.get("restart")
     if length is None:
         return []
-    if asked is not None:
+    if requested is not None:
         return [f"restart: after {length} iterations, as asked"]
     if length >= n:
         return ["restart: none, the basis of all iterations is small"]

@@ -351,9 +351,9 @@ class _Run(BatchRun):
 
     solver: BatchDirect
 
-    def __init__(self, solver: BatchDirect, given: Operands) -> None:
-        super().__init__(solver, given, list(solver.notes))
-        self.A = solver.A.tocsr().astype(given.b.dtype)
+    def __init__(self, solver: BatchDirect, entered: Operands) -> None:
+        super().__init__(solver, entered, list(solver.notes))
+        self.A = solver.A.tocsr().astype(entered.b.dtype)
 
     def result(self, began: float) -> BatchResult:
         """Solve all systems and return their result."""
@@ -412,33 +412,33 @@ class _Run(BatchRun):
             self.solver.executor.solve_factored(factors, systems)
             self._take(asked, systems)
 
-    def _systems(self, asked: Numbers | None, first: int, last: int) -> FactoredSystems:
+    def _systems(self, chosen: Numbers | None, first: int, last: int) -> FactoredSystems:
         """Return systems of the matrices from ``first`` to ``last``; all of them by default."""
         solver, given, on = self.solver, self.given, self.solver.executor
-        rows = slice(None) if asked is None else on.from_host(asked)
+        rows = slice(None) if chosen is None else on.from_host(chosen)
         real = real_dtype(given.b.dtype)
         return FactoredSystems(
             indptr=self.A.indptr,
             indices=self.A.indices,
             values=self.A._values[first:last],
-            matrix=None if asked is None else given.matrix[asked] - first,
+            matrix=None if chosen is None else given.matrix[chosen] - first,
             width=given.width,
             b=given.b[rows],
             x=given.x[rows],
-            tolerances=given.of_solves(solver.tolerances, asked),
+            tolerances=given.of_solves(solver.tolerances, chosen),
             least=SAFE_NORMS[real][0],
             most=SAFE_NORMS[real][1],
             least_norm=LEAST_NORM[real],
             refine=solver.refine,
             started=given.started,
-            verdicts=self.verdicts if asked is None else Verdicts(asked.size),
+            verdicts=self.verdicts if chosen is None else Verdicts(chosen.size),
         )
 
-    def _take(self, asked: Numbers | None, systems: FactoredSystems) -> None:
+    def _take(self, chosen: Numbers | None, systems: FactoredSystems) -> None:
         """Store the verdicts of systems, and their solutions if they are copies."""
-        if asked is not None:
-            self.verdicts.take(asked, systems.verdicts)
-            self.given.x[self.solver.executor.from_host(asked)] = systems.x
+        if chosen is not None:
+            self.verdicts.take(chosen, systems.verdicts)
+            self.given.x[self.solver.executor.from_host(chosen)] = systems.x
 
     def _alone(self, s: int, one: _One) -> None:
         """Solve one system by the solver of one matrix."""

@@ -43,9 +43,9 @@ class Reasons(Mapping[int, str]):
     """
 
     def __init__(
-        self, told: Mapping[int, str], verdicts: Verdicts, kind: type, A: BatchMatrix
+        self, known_reasons: Mapping[int, str], verdicts: Verdicts, kind: type, A: BatchMatrix
     ) -> None:
-        self._told, self._verdicts, self._kind, self._A = told, verdicts, kind, A
+        self._known_reasons, self._verdicts, self._kind, self._A = known_reasons, verdicts, kind, A
         self._version = A._changes
 
     @cached_property
@@ -53,11 +53,13 @@ class Reasons(Mapping[int, str]):
         codes, count = self._verdicts.codes, self._A.count
         codes = codes.reshape(count, codes.size // max(count, 1))
         may_be = np.isin(codes, list(map(int, MAY_BE_OF_SYMMETRY)))
-        failed = [int(k) for k in np.flatnonzero(may_be.any(axis=1)) if int(k) not in self._told]
+        failed = [
+            int(k) for k in np.flatnonzero(may_be.any(axis=1)) if int(k) not in self._known_reasons
+        ]
         if not failed or self._A._changes != self._version:
-            return dict(self._told)
+            return dict(self._known_reasons)
         stops = [Stop(int(codes[k][codes[k] != Stop.CONVERGED][0])) for k in failed]
-        return {**self._told, **self._found(np.array(failed), stops)}
+        return {**self._known_reasons, **self._found(np.array(failed), stops)}
 
     def _found(self, systems: Numbers, stops: list[Stop]) -> dict[int, str]:
         """Return the reasons that the matrices of the given systems explain."""

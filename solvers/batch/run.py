@@ -29,23 +29,23 @@ class BatchRun:
         Notes of the result.
     """
 
-    def __init__(self, solver: Any, given: Operands, notes: list[str]) -> None:
-        self.solver, self.given, self.notes = solver, given, notes
-        self.verdicts = Verdicts(given.count)
-        if given.mask is not None:
-            self.verdicts.codes[~np.repeat(given.mask, given.width)] = Stop.SKIPPED
+    def __init__(self, solver: Any, operands: Operands, notes: list[str]) -> None:
+        self.solver, self.given, self.notes = solver, operands, notes
+        self.verdicts = Verdicts(operands.count)
+        if operands.mask is not None:
+            self.verdicts.codes[~np.repeat(operands.mask, operands.width)] = Stop.SKIPPED
         #: Reasons of failures, by index of the matrix.
         self.explained: dict[int, str] = {}
 
-    def take(self, s: int, found: Result) -> None:
+    def take(self, s: int, result: Result) -> None:
         """Store the result of the solver of one matrix."""
         verdicts = self.verdicts
-        verdicts.codes[s] = found.stops[0]
-        verdicts.iterations[s] = found.iterations
-        verdicts.norms[s], verdicts.thresholds[s] = found.residual_norm, found.threshold
-        if not found.converged and found.reason != Stop(int(found.stops[0])).sentence:
-            self.explained[s // self.given.width] = found.reason
-        self.given.x[s] = found.x
+        verdicts.codes[s] = result.stops[0]
+        verdicts.iterations[s] = result.iterations
+        verdicts.norms[s], verdicts.thresholds[s] = result.residual_norm, result.threshold
+        if not result.converged and result.reason != Stop(int(result.stops[0])).sentence:
+            self.explained[s // self.given.width] = result.reason
+        self.given.x[s] = result.x
 
     def fail(self, s: int, stop: Stop, reason: str) -> None:
         """Store the failure of a system that was not solved."""

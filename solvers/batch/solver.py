@@ -158,9 +158,9 @@ class BatchSolver(Unrecorded):
         """The dtype of solves with real single-precision right-hand sides."""
         return self._dtype()
 
-    def _dtype(self, *given: Any) -> np.dtype[Any]:
+    def _dtype(self, *dtypes: Any) -> np.dtype[Any]:
         asked = self.options.get("dtype")
-        found = [self.A.dtype, *given]
+        found = [self.A.dtype, *dtypes]
         if getattr(self.M, "dtype", None) is not None:
             found.append(self.M.dtype)
         if asked is None:
@@ -276,9 +276,9 @@ class _Run(BatchRun):
 
     solver: BatchSolver
 
-    def __init__(self, solver: BatchSolver, given: Operands) -> None:
-        super().__init__(solver, given, [])
-        self.members = solver._members(np.dtype(given.b.dtype))
+    def __init__(self, solver: BatchSolver, entered: Operands) -> None:
+        super().__init__(solver, entered, [])
+        self.members = solver._members(np.dtype(entered.b.dtype))
 
     def result(self, began: float) -> BatchResult:
         """Solve all systems and return their result."""

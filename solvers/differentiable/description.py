@@ -182,11 +182,11 @@ def _with_values(A: Csr, values: Any) -> Csr:
     return made
 
 
-def _run(A: Csr | BatchCsr, b: Any, told: dict[str, Any]) -> Any:
+def _run(A: Csr | BatchCsr, b: Any, description: dict[str, Any]) -> Any:
     """Return the result of one system, or of a batch."""
-    if "settings" in told:
-        return from_settings(told["settings"]).on(A).solve(b)
-    options = {name: value for name, value in told.items() if name != "otherwise"}
+    if "settings" in description:
+        return from_settings(description["settings"]).on(A).solve(b)
+    options = {name: value for name, value in description.items() if name != "otherwise"}
     if options["rtol"] is None:
         options["rtol"] = TOLERANCES[A.dtype.name]
     if isinstance(options["M"], dict):

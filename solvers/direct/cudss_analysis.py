@@ -235,10 +235,10 @@ class Analysis:
         self._execute("SOLVE", solution, given)
         return xp.ascontiguousarray(x)
 
-    def _execute(self, phase: str, solution: int, given: int) -> None:
+    def _execute(self, phase: str, solution: int, right_side: int) -> None:
         cudss = self.cudss
         cudss.set_stream(self._handle, self.executor.stream_address())
-        arguments = (self._config, self._data, self._matrix, solution, given)
+        arguments = (self._config, self._data, self._matrix, solution, right_side)
         try:
             try:
                 cudss.execute(self._handle, int(cudss.Phase[phase]), *arguments)
@@ -273,9 +273,9 @@ class Analysis:
     def _on_device(self, work: str, function: Callable[[*Ts], R], *operands: *Ts) -> R:
         return self.executor.call(work, function, *operands)
 
-    def _own(self, destroy: Any, made: int) -> int:
-        self._owned.append((destroy, made))
-        return made
+    def _own(self, destroy: Any, handle: int) -> int:
+        self._owned.append((destroy, handle))
+        return handle
 
     def _dtype(self, dtype: Any) -> int:
         return int(self.cudss.DataType[_DTYPES[np.dtype(dtype).name]])

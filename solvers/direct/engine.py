@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 ENTRY_POINT_GROUP = "wollemi.direct"
 
 
-def singular(said: str) -> InvalidMatrix:
-    """Return the error for a matrix without factors; ``said`` is the library's message."""
+def singular(cause: str) -> InvalidMatrix:
+    """Return the error for a matrix without factors; ``cause`` is the library's message."""
     return InvalidMatrix(
-        f"Direct: {said}: the matrix is singular to working precision; wl.solve(A, b) finds a "
+        f"Direct: {cause}: the matrix is singular to working precision; wl.solve(A, b) finds a "
         "solution, or the least squares solution"
     )
 

@@ -186,38 +186,38 @@ class Verification:
         return found, residual
 
     def _doubt(
-        self, found: list[int], norm: list[float], largest: list[float], undecided: list[int]
+        self, codes: list[int], norm: list[float], largest: list[float], undecided: list[int]
     ) -> None:
         """Check the codes of kernels again for extreme values; correct them in place.
 
         The squares of a tiny residual underflow. If a column of ``A`` has no entries, the residual
         does not depend on that element of ``x``, which may not be finite.
         """
-        self._doubt_rounding(found, norm, undecided)
+        self._doubt_rounding(codes, norm, undecided)
         for c in undecided:
             if not isfinite(largest[c]) and self._is_not_finite(c):
-                found[c], norm[c] = int(Stop.NOT_FINITE), inf
-            if found[c] != CONVERGED or norm[c] >= LEAST_NORM[self.real]:
+                codes[c], norm[c] = int(Stop.NOT_FINITE), inf
+            if codes[c] != CONVERGED or norm[c] >= LEAST_NORM[self.real]:
                 continue
             if self.sides.norm[c] > 0:
                 norm[c] = float(norms(self.executor, column(self.work.r, c))[0])
                 if norm[c] > self.threshold[c]:
-                    found[c] = int(Stop.STAGNATED)  # the rest is too small for any recurrence
+                    codes[c] = int(Stop.STAGNATED)  # the rest is too small for any recurrence
 
-    def _doubt_rounding(self, found: list[int], norm: list[float], undecided: list[int]) -> None:
+    def _doubt_rounding(self, codes: list[int], norm: list[float], undecided: list[int]) -> None:
         """Revoke a success that rounding errors of an opaque operator may have caused.
 
         The column continues with a threshold that is reduced by the rounding error, if it stays
         positive.
         """
-        claims = [c for c in undecided if found[c] == CONVERGED]
+        claims = [c for c in undecided if codes[c] == CONVERGED]
         if not self.work.residual.is_opaque or not claims:
             return
         rounding = self.work.residual.rounding(self.work.x)
         for c in claims:
             allowed = self.threshold[c] - rounding[c]
             if not norm[c] <= allowed and self.sides.norm[c] > 0:
-                found[c] = RUNNING if allowed > 0 else int(Stop.STAGNATED)
+                codes[c] = RUNNING if allowed > 0 else int(Stop.STAGNATED)
                 self.limit[c] = min(self.limit[c], max(allowed, 0.0))
 
     def _is_not_finite(self, c: int) -> bool:
@@ -229,10 +229,10 @@ class Verification:
         last = seen[-1] * self.sides.scale[c] if len(seen) > 1 else None
         return ended_by(self.solver, int(self.ended[c]), last, self.real)
 
-    def _judge(self, found: Stop, progress: bool, c: int) -> Stop:
-        """Return the verdict on a column; ``found`` is the code of its true residual."""
+    def _judge(self, stop: Stop, progress: bool, c: int) -> Stop:
+        """Return the verdict on a column; ``stop`` is the code of its true residual."""
         return verdict(
-            found,
+            stop,
             self._how_ended(c),
             progress=progress,
             exhausted=bool(self.iterations[c] >= self.count),
@@ -255,7 +255,7 @@ def ended_by(solver: KrylovSolver, code: int, last: float | None, real: np.dtype
 
 
 def verdict(
-    found: Stop,
+    stop: Stop,
     ended: Stop,
     *,
     progress: bool,
@@ -268,7 +268,7 @@ def verdict(
 
     Parameters
     ----------
-    found : Stop
+    stop : Stop
         The code of the true residual.
     ended : Stop
         The stop that ended the last cycle.
@@ -281,8 +281,8 @@ def verdict(
     ends : frozenset of Stop
         The stops after which no other cycle follows.
     """
-    if found != Stop.RUNNING:
-        return found
+    if stop != Stop.RUNNING:
+        return stop
     if exhausted and not tolerated and counted:
         return Stop.ITERATIONS
     if ended in ends:

@@ -138,14 +138,14 @@ class EigenSolver(Unrecorded, Described):
         norms: Numbers,
         limits: Numbers,
         why: Stop,
-        asked: Any,
+        block: Any,
         edge: Edge,
         **report: Any,
     ) -> EigenResult:
         """Return pairs in the user's units, each with a verdict.
 
         ``X``, ``values``, ``norms`` and ``limits`` are in the units of the pencil, ``why`` is the
-        reason of pairs that did not converge, ``asked`` the user's initial vectors, ``edge`` their
+        reason of pairs that did not converge, ``block`` the user's initial vectors, ``edge`` their
         array type, and ``report`` has the remaining fields of the result.
         """
         stops = pencil.stops(X, values, norms, limits, why)
@@ -159,7 +159,7 @@ class EigenSolver(Unrecorded, Described):
         X = pencil.vectors(X)
         return EigenResult(
             eigenvalues=pencil.values(values),
-            eigenvectors=left_at(edge, X, asked),
+            eigenvectors=left_at(edge, X, block),
             residual_norms=pencil.lengths(norms),
             thresholds=pencil.lengths(limits),
             stops=stops,
@@ -195,12 +195,12 @@ def started(edge: Edge, about: tuple[str, ...], v0: Any) -> Array | None:
     return start
 
 
-def left_at(edge: Edge, X: Array, asked: Any) -> Any:
+def left_at(edge: Edge, X: Array, block: Any) -> Any:
     """Return vectors in the user's array type; whole ones on the host without a start."""
-    if isinstance(edge, GroupEdge) and (asked is None or edge.whole):
+    if isinstance(edge, GroupEdge) and (block is None or edge.whole):
         edge.whole = True
-        return edge.leave(X, np.empty((0, 0)) if asked is None else np.atleast_2d(asked))
-    at_home = asked is not None and not is_host(asked)
+        return edge.leave(X, np.empty((0, 0)) if block is None else np.atleast_2d(block))
+    at_home = block is not None and not is_host(block)
     return X if at_home else edge.executor.to_host(X)
 
 
@@ -234,12 +234,12 @@ def basis_size(ncv: Any, k: int, most: int) -> int:
     return int(ncv)
 
 
-def require_hermitian(name: str, found: Measure) -> None:
+def require_hermitian(name: str, measure: Measure) -> None:
     """Raise InvalidMatrix unless an operator is Hermitian, up to a small difference."""
-    if found.asymmetry > ASYMMETRY:
+    if measure.asymmetry > ASYMMETRY:
         raise InvalidMatrix(
             f"{name} is not Hermitian (symmetric, if real): it differs from its conjugate "
-            f"transpose by {found.asymmetry:.1g} of its norm. If the difference is an error of "
+            f"transpose by {measure.asymmetry:.1g} of its norm. If the difference is an error of "
             "assembly, take 0.5 * (A + A.H). For a general matrix take "
             "scipy.sparse.linalg.eigs(A.to_scipy()), or singular values by wl.linalg.svds"
         )

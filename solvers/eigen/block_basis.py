@@ -63,10 +63,10 @@ class BlockBasis:
         self.BY: Array | None = None
         self.overflowed = False
 
-    def constrain(self, given: Array) -> None:
+    def constrain(self, constraints: Array) -> None:
         """Orthonormalize constraints, and keep all vectors orthogonal to them."""
         executor = self.executor
-        Y = executor.copy(given)
+        Y = executor.copy(constraints)
         self._rescale(Y)
         for _ in range(2):
             BY = self.pencil.with_B(Y)
@@ -76,22 +76,24 @@ class BlockBasis:
             tall.replace(executor, Y, factor)
         self.Y, self.BY = Y, self.pencil.with_B(Y)
 
-    def fill(self, k: int, given: Array | None, seed: int) -> None:
+    def fill(self, k: int, initial: Array | None, seed: int) -> None:
         """Orthonormalize the first ``k`` vectors; replace dependent ones by random ones.
 
         Parameters
         ----------
         k : int
             Vectors.
-        given : array, shape (n, k), optional
+        initial : array, shape (n, k), optional
             Initial vectors; the vectors in ``S`` if it is None and ``seed`` is negative.
         seed : int
             Seed of random vectors.
         """
         filled = 0
         for attempt in range(4):
-            if given is not None and attempt == 0:
-                tall.copy(self.executor, as_dtype(self.executor, given, self.dtype), self.S[:, :k])
+            if initial is not None and attempt == 0:
+                tall.copy(
+                    self.executor, as_dtype(self.executor, initial, self.dtype), self.S[:, :k]
+                )
             elif seed >= 0 or attempt:
                 new = tall.random_block(
                     self.executor, self.n, k - filled, self.dtype, (max(seed, 0), attempt)

@@ -318,17 +318,17 @@ class _Solve:
         found = self._directions(active)
         return found > 0 and self._extend(found, active)
 
-    def _extend(self, found: int, active: Numbers) -> bool:
+    def _extend(self, count: int, active: Numbers) -> bool:
         """Solve the Rayleigh-Ritz problem with new directions; False if products overflow."""
         old = self.k + self.P
-        new = slice(old, old + found)
+        new = slice(old, old + count)
         tall.apply(self.pencil.A, self.S[:, new], self.AS[:, new])
-        self.products += found
-        T = wide(tall.gram(self.executor, self.S[:, : old + found], self.AS[:, new]))
+        self.products += count
+        T = wide(tall.gram(self.executor, self.S[:, : old + count], self.AS[:, new]))
         if not np.all(np.isfinite(T)):
             self.basis.overflowed = True
             return False
-        self._rayleigh_ritz(T, found, active)
+        self._rayleigh_ritz(T, count, active)
         return True
 
     def _directions(self, active: Numbers) -> int:
@@ -356,7 +356,7 @@ class _Solve:
                 return found
         return 0
 
-    def _rayleigh_ritz(self, T: Numbers, found: int, active: Numbers | None = None) -> None:
+    def _rayleigh_ritz(self, T: Numbers, added: int, active: Numbers | None = None) -> None:
         """Compute the best vectors in the basis, and directions orthogonal to them.
 
         ``T`` is the last block of columns of ``S^H A S``. Without new columns, the problem is
@@ -365,11 +365,11 @@ class _Solve:
         import scipy.linalg  # it takes long to import, and few need it
 
         k, executor = self.k, self.executor
-        if found == 0:
+        if added == 0:
             G = wide(tall.gram(executor, self.S[:, :k], self.AS[:, :k]))
         else:
             old = k + self.P
-            G = np.zeros((old + found, old + found), T.dtype)
+            G = np.zeros((old + added, old + added), T.dtype)
             G[:k, :k] = np.diag(self.values)
             G[k:old, k:old] = self.PAP
             G[:, old:] = T
@@ -424,10 +424,10 @@ class _Solve:
         )  # fmt: skip
 
 
-def _checked(edge: Edge, about: tuple[str, ...], **given: Any) -> dict[str, Array]:
+def _checked(edge: Edge, about: tuple[str, ...], **arrays: Any) -> dict[str, Array]:
     """Return the given blocks, by their names, or raise."""
-    entered = edge.enter(about, **given)
-    blocks = {name: block for name, block in zip(given, entered, strict=True) if block is not None}
+    entered = edge.enter(about, **arrays)
+    blocks = {name: block for name, block in zip(arrays, entered, strict=True) if block is not None}
     for name, block in blocks.items():
         if not np.all(np.isfinite(largest_values(edge.executor, block))):
             raise InvalidArgument(f"{name} has NaN or Inf; give finite vectors")

@@ -151,9 +151,9 @@ class BlockCg(KrylovSolver):
         return np.asarray(executor.to_host(made))
 
     @staticmethod
-    def _total(work: Workspace, links: Links, made: Array) -> Array:
+    def _total(work: Workspace, links: Links, partial_sums: Array) -> Array:
         """Return the sum of the members' products, bitwise equal on each."""
-        parts = links.all(np.asarray(work.executor.to_host(made)))
+        parts = links.all(np.asarray(work.executor.to_host(partial_sums)))
         total: Array = work.executor.from_host(sum(parts[1:], start=np.array(parts[0])))
         return total
 

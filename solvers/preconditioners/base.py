@@ -139,12 +139,12 @@ class Preconditioner(NamesReplacements, LinOp, metaclass=Configurable):
                     f"to() and astype() would leave it as it is: write parts = {names!r}"
                 )
 
-    def _warn_of_arrays(self, made: Set[str]) -> None:
+    def _warn_of_arrays(self, names: Set[str]) -> None:
         """Warn of arrays that the set-up of a user's class made, which stay where they are.
 
         Parameters
         ----------
-        made : set of str
+        names : set of str
             The attributes that the set-up has set.
         """
         kind = type(self)
@@ -152,7 +152,7 @@ class Preconditioner(NamesReplacements, LinOp, metaclass=Configurable):
         moves = kind._remade is not Preconditioner._remade or kind.to is not Preconditioner.to
         if is_of_wollemi(by) or moves:
             return
-        for name in sorted(made):
+        for name in sorted(names):
             value = getattr(self, name)
             if (isinstance(value, np.ndarray) or self.executor.owns(value)) and value.ndim:
                 warn_caller(
@@ -508,7 +508,7 @@ def update_all(
         raise
 
 
-def savepoint(operators: Sequence[Any], given: Any = None) -> Callable[[], None]:
+def savepoint(operators: Sequence[Any], left_out: Any = None) -> Callable[[], None]:
     """Return a function that restores the current state of operators and all their parts.
 
     It reverts an update of several operators when one of them fails.
@@ -517,12 +517,12 @@ def savepoint(operators: Sequence[Any], given: Any = None) -> Callable[[], None]
     ----------
     operators : sequence of LinOp
         Preconditioners, solvers and matrices. The values of all their matrices are copied.
-    given : Matrix, optional
+    left_out : Matrix, optional
         The argument of the updates: it is not changed, and not copied.
     """
     states: list[tuple[Any, dict[str, Any]]] = []
     values: list[tuple[Matrix, Array]] = []
-    seen = {id(given)}
+    seen = {id(left_out)}
 
     def visit(thing: Any) -> None:
         if isinstance(thing, (list, tuple)):

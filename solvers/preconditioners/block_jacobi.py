@@ -334,13 +334,13 @@ def _by_rows(
     S: Csr,
     starts: np.ndarray[Any, Any],
     sizes: np.ndarray[Any, Any],
-    made: dict[int, DiagonalBlocks],
+    blocks_by_size: dict[int, DiagonalBlocks],
 ) -> Csr:
     """Return blocks of several sizes as a CSR matrix, block after block."""
     executor, xp = S.executor, S.executor.xp
     offsets = np.concatenate([[0], np.cumsum(sizes.astype(np.int64) ** 2)])
     data = xp.zeros(int(offsets[-1]), dtype=S.dtype)
-    for size, (which, _, inverse) in made.items():
+    for size, (which, _, inverse) in blocks_by_size.items():
         at = executor.from_host(offsets[which][:, None] + np.arange(size * size))
         data[at.reshape(-1)] = inverse.reshape(-1)
     lengths = np.repeat(sizes, sizes)

@@ -222,14 +222,14 @@ def _overlapping(
 
 
 def _there_and_back(
-    S: Csr, rows: np.ndarray[Any, Any], own: np.ndarray[Any, Any], restricted: bool
+    S: Csr, rows: np.ndarray[Any, Any], is_own_row: np.ndarray[Any, Any], restricted: bool
 ) -> tuple[Csr, Csr]:
     """Return the operator that restricts a vector to all blocks, and the prolongation."""
     from scipy.sparse import csr_array
 
     count, n = rows.size, S.shape[0]
     there = csr_array((np.ones(count, S.dtype), rows, np.arange(count + 1)), shape=(count, n))
-    (kept,) = np.nonzero(own) if restricted else (np.arange(count),)
+    (kept,) = np.nonzero(is_own_row) if restricted else (np.arange(count),)
     entries = np.ones(kept.size, S.dtype), (rows[kept], kept)
     back = csr_array(entries, shape=(n, count))
     return tuple(Csr(M, executor=S.executor) for M in (there, back))  # type: ignore[return-value]

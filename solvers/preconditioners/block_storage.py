@@ -45,7 +45,7 @@ class DiagonalBlocks(NamedTuple):
 
 
 def stored_by_condition(
-    inverse: Csr, made: dict[int, DiagonalBlocks], starts: np.ndarray[Any, Any]
+    inverse: Csr, blocks_by_size: dict[int, DiagonalBlocks], starts: np.ndarray[Any, Any]
 ) -> tuple[LinOp, str]:
     """Return the inverse as a sum of matrices with several storage dtypes, and a note on them.
 
@@ -53,7 +53,7 @@ def stored_by_condition(
     ----------
     inverse : Csr, shape (n, n)
         The inverses of all blocks, block after block.
-    made : dict
+    blocks_by_size : dict
         The blocks by their size.
     starts : array of int64, shape (blocks + 1,)
         The first rows of the blocks.
@@ -62,7 +62,7 @@ def stored_by_condition(
     usable = [name for name in _ROUNDOFF if _may_store(name, inverse.dtype)]
     full = np.dtype(inverse.dtype).name
     chosen = np.full(starts.size - 1, full, dtype="U16")
-    for group in made.values():
+    for group in blocks_by_size.values():
         chosen[group.which] = _chosen(executor, group, usable, full)
     names, counts = np.unique(chosen, return_counts=True)
     note = "block jacobi: stored in " + ", ".join(
@@ -115,11 +115,11 @@ def _chosen(
     return names
 
 
-def _rows_of(inverse: Csr, mine: np.ndarray[Any, Any], lengths: np.ndarray[Any, Any]) -> Csr:
+def _rows_of(inverse: Csr, chosen: np.ndarray[Any, Any], lengths: np.ndarray[Any, Any]) -> Csr:
     """Return the matrix with some of its rows; the others are empty."""
     executor = inverse.executor
-    entries = executor.from_host(np.flatnonzero(np.repeat(mine, lengths)))
-    indptr = np.concatenate([[0], np.cumsum(np.where(mine, lengths, 0))])
+    entries = executor.from_host(np.flatnonzero(np.repeat(chosen, lengths)))
+    indptr = np.concatenate([[0], np.cumsum(np.where(chosen, lengths, 0))])
     return Csr._from_arrays(
         executor,
         inverse.shape,

@@ -148,7 +148,7 @@ class Multiplicative(_Composite):
         since="0.3",
         removal="0.5",
         positions=("symmetric",),
-        kept=2,
+        positional=2,
     )
 
     def __init__(

@@ -125,12 +125,12 @@ def _located(A: Csr) -> _Located:
     return _Located(diagonal, below, above, missing, lower, upper)
 
 
-def _triangle(A: Csr, found: _Located, *, upper: bool) -> Csr:
+def _triangle(A: Csr, located: _Located, *, upper: bool) -> Csr:
     """Return a strict triangle with arbitrary values."""
     executor, n, index = A.executor, A.shape[0], A.index_dtype
-    first, length, count = found.diagonal + 1, found.above, found.upper
+    first, length, count = located.diagonal + 1, located.above, located.upper
     if not upper:
-        first, length, count = A.indptr[:-1], found.below, found.lower
+        first, length, count = A.indptr[:-1], located.below, located.lower
     indptr, indices = executor.allocate((n + 1,), index), executor.allocate((count,), index)
     executor.run(scan.pointers, length, indptr)
     executor.run(ilu.part, first, length, A.indices, indptr, indices)

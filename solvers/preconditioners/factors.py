@@ -81,8 +81,8 @@ class Factorization:
     Preconditioners that share arrays share this object: a failed update restores the arrays.
     """
 
-    def __init__(self, pattern: FactorPattern, made: Elimination) -> None:
-        self.pattern, self.made = pattern, made
+    def __init__(self, pattern: FactorPattern, elimination: Elimination) -> None:
+        self.pattern, self.made = pattern, elimination
 
 
 def identity(A: Csr) -> Csr:
@@ -229,7 +229,7 @@ def _made(
 
 
 def write_triangles(
-    made: Elimination, pattern: FactorPattern, lower: Csr, upper: Csr, pivots: Diagonal
+    elimination: Elimination, pattern: FactorPattern, lower: Csr, upper: Csr, pivots: Diagonal
 ) -> None:
     """Write the results of an elimination to a preconditioner's triangles and pivots.
 
@@ -238,12 +238,12 @@ def write_triangles(
     """
     run, hermitian = upper.executor.run, pattern.mirror is not None
     begin, end = pattern.bounds
-    above = (pattern.diagonal, end, made.v, upper.indptr, int(hermitian))
+    above = (pattern.diagonal, end, elimination.v, upper.indptr, int(hermitian))
     run(ilu.upper, *above, upper.data, pivots.data)
     if hermitian:
         run(ilu.adjoint, pattern.mirror, upper.data, lower.data)
     else:
-        run(ilu.lower, begin, pattern.diagonal, made.v, lower.indptr, lower.data)
+        run(ilu.lower, begin, pattern.diagonal, elimination.v, lower.indptr, lower.data)
 
 
 def write_scaled(

@@ -234,9 +234,9 @@ class Ilu(Transposable):
     def _eliminated(self, S: Csr, pattern: FactorPattern) -> Elimination | None:
         return eliminated(S, pattern, self.sweeps, self.hermitian, type(self).__name__)
 
-    def _overwrite(self, made: Elimination, pattern: FactorPattern) -> None:
+    def _overwrite(self, elimination: Elimination, pattern: FactorPattern) -> None:
         """Overwrite all arrays with new values: recorded solver loops use these arrays."""
-        self._write(made, pattern)
+        self._write(elimination, pattern)
         triangles = self.triangles
         if triangles is not None and self._join(triangles):
             triangles = None
@@ -250,9 +250,9 @@ class Ilu(Transposable):
             part._tell_sharers()
         self.triangles = triangles
 
-    def _write(self, made: Elimination, pattern: FactorPattern) -> None:
-        write_triangles(made, pattern, self.lower, self.upper, self.pivots)
-        scale = made.scale.reshape(-1, 1)
+    def _write(self, elimination: Elimination, pattern: FactorPattern) -> None:
+        write_triangles(elimination, pattern, self.lower, self.upper, self.pivots)
+        scale = elimination.scale.reshape(-1, 1)
         for part, side in ((self.left, "left"), (self.right, "right")):
             into = part.data.reshape(-1, 1)
             if self.reordering is None:
@@ -261,8 +261,8 @@ class Ilu(Transposable):
                 given = getattr(self.reordering, side)
                 self.executor.run(vector.scale_rows, given, scale, into, 1.0, 0.0)
 
-    def _take(self, found: Factors) -> None:
-        self.lower, self.upper, self.pivots, self.left = found[:4]
+    def _take(self, factors: Factors) -> None:
+        self.lower, self.upper, self.pivots, self.left = factors[:4]
         self.right = self.left._with_data(self.left.data)
         if self.reordering is not None:
             self.left = self.left._with_data(
@@ -325,20 +325,20 @@ class Ilu(Transposable):
         operation = ilu.join if self.applied[0] == "exact" else ilu.rescale
         return write_scaled(operation, parts, *triangles[:3])
 
-    def _note(self, entries: int, made: Elimination) -> None:
+    def _note(self, entries: int, elimination: Elimination) -> None:
         name = type(self).__name__.lower()
         if self.reordering is not None:
             self.notes += self.reordering.notes
         how = "row by row" if self.sweeps is None else f"by sweeps, {self.sweeps} of them"
         self.notes.append(f"{name}({self.level}): {entries} entries, made {how}")
-        if made.shift:
+        if elimination.shift:
             self.notes.append(
-                f"{name}: pivots were too small: {made.shift:g} times the diagonal was added"
+                f"{name}: pivots were too small: {elimination.shift:g} times the diagonal was added"
             )
-        if made.change > 0.1:
+        if elimination.change > 0.1:
             self.notes.append(
-                f"{name}: the last sweep changed the factors by {made.change:.0%}: they are far "
-                "from the factors that elimination gives"
+                f"{name}: the last sweep changed the factors by {elimination.change:.0%}: they are "
+                "far from the factors that elimination gives"
             )
 
     def _choose(self, sweeps: int | str | None, apply: str | None) -> None:

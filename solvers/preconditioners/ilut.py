@@ -214,20 +214,20 @@ class Ict(Ilut):
     hermitian = True
 
 
-def _said(found: Found, rounds: int) -> list[str]:
+def _said(sweep: Found, rounds: int) -> list[str]:
     """Return the notes on the factors."""
     said = [
-        f"made by {rounds} rounds of sweeps, of which the last dropped {found.dropped} of "
-        f"{found.candidates} entries besides the pivots"
+        f"made by {rounds} rounds of sweeps, of which the last dropped {sweep.dropped} of "
+        f"{sweep.candidates} entries besides the pivots"
     ]
-    if found.widest:
+    if sweep.widest:
         said.append(
-            f"the pattern did not grow in rounds of up to {found.widest} products of entries, "
+            f"the pattern did not grow in rounds of up to {sweep.widest} products of entries, "
             'which are too many: with factor_sweeps="exact" it grows row by row'
         )
-    if found.moved > SHARE * found.candidates:
+    if sweep.moved > SHARE * sweep.candidates:
         said.append(
-            f"the last sweep changed {found.moved} entries by more than {FAR:g}: they are far from "
+            f"the last sweep changed {sweep.moved} entries by more than {FAR:g}: they are far from "
             "the factors of elimination"
         )
     return said

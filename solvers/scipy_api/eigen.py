@@ -278,16 +278,16 @@ def _require_finite(function: str, size: float) -> None:
         )
 
 
-def _operator(given: Any, n: int, X: Any) -> Any:
+def _operator(operator: Any, n: int, X: Any) -> Any:
     """Return SciPy's argument as an operator; a function of blocks is wrapped."""
-    if callable(given) and not hasattr(given, "shape"):
+    if callable(operator) and not hasattr(operator, "shape"):
         dtype = np.result_type(getattr(X, "dtype", np.float64), np.float32)
 
         def matvec(x: Any) -> Any:  # SciPy's functions receive blocks, even for one vector
-            return given(x.reshape(n, 1))
+            return operator(x.reshape(n, 1))
 
-        return LinearOperator((n, n), matvec, matmat=given, dtype=dtype)
-    return given
+        return LinearOperator((n, n), matvec, matmat=operator, dtype=dtype)
+    return operator
 
 
 def _seed(rng: Any) -> int:

@@ -153,8 +153,8 @@ def _solved(
     return found
 
 
-def _rule_and_count(found: LeastSquaresResult) -> tuple[Any, Any]:
+def _rule_and_count(result: LeastSquaresResult) -> tuple[Any, Any]:
     """Return ``istop`` and the iterations, numbers for one right-hand side."""
-    if np.ndim(found.residual_norm) == 0:
-        return int(found.rules[0]), found.iterations
-    return found.rules, found.column_iterations
+    if np.ndim(result.residual_norm) == 0:
+        return int(result.rules[0]), result.iterations
+    return result.rules, result.column_iterations

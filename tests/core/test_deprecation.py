@@ -53,7 +53,7 @@ def test_an_old_parameter_is_the_new_one_and_both_are_refused():
 
 
 def test_an_option_by_position_is_the_one_by_name_and_warns():
-    @named_options("alpha", "beta", kept=1, since="0.3", removal="0.5")
+    @named_options("alpha", "beta", positional=1, since="0.3", removal="0.5")
     def scaled(x: float, *, alpha: float = 1.0, beta: float = 0.0) -> float:
         return alpha * x + beta
 

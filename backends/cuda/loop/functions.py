@@ -87,8 +87,8 @@ def _recorded(
     return graph, memory
 
 
-def _compare(found: np.ndarray, want: np.ndarray) -> None:
-    if agrees(found, want):
+def _compare(result: np.ndarray, want: np.ndarray) -> None:
+    if agrees(result, want):
         return
     raise InvalidArgument(
         "capture=True: a replay of the recorded function gives other results than a call: the "

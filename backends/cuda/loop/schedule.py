@@ -319,16 +319,16 @@ def _is_deferred(phases: list[Phase], at: int) -> bool:
     return False
 
 
-def _gather(made: Schedule, product: int, rematerialize: bool) -> Gather | None:
+def _gather(schedule: Schedule, product: int, rematerialize: bool) -> Gather | None:
     """Return the source of a product's gather, or None if it must wait for the vector itself."""
-    phases, vector = made.phases, made.phases[product].gathers
+    phases, vector = schedule.phases, schedule.phases[product].gathers
     assert vector is not None
-    if made.sync_before[product]:
+    if schedule.sync_before[product]:
         return Gather((), (vector,))
     between = []
-    for at in made.before(product):
+    for at in schedule.before(product):
         phase = phases[at]
-        if phase.product is not None or phase.rows is None or made.syncs[at]:
+        if phase.product is not None or phase.rows is None or schedule.syncs[at]:
             break
         between.append(at % len(phases))
     chain: list[int] = []
@@ -342,7 +342,7 @@ def _gather(made: Schedule, product: int, rematerialize: bool) -> Gather | None:
     start = product - len(between)
     if chain and len(sources) > (MOST_SOURCES if rematerialize else 1):
         return None
-    if not all(_is_stored_in_time(made, start, source) for source in sources):
+    if not all(_is_stored_in_time(schedule, start, source) for source in sources):
         return None
     return Gather(tuple(chain), sources)
 
@@ -355,65 +355,69 @@ def _sources(phases: list[Phase], chain: tuple[int, ...], vector: int) -> tuple[
     return tuple(sorted(needed))
 
 
-def _last_write(made: Schedule, before: int, vector: int) -> int | None:
+def _last_write(schedule: Schedule, before: int, vector: int) -> int | None:
     """Return the part that last writes a vector before a given part, even in the previous round."""
     return next(
-        (at for at in made.before(before) if vector in made.phases[at % len(made.phases)].writes),
+        (
+            at
+            for at in schedule.before(before)
+            if vector in schedule.phases[at % len(schedule.phases)].writes
+        ),
         None,
     )
 
 
-def _is_stored_in_time(made: Schedule, start: int, vector: int) -> bool:
+def _is_stored_in_time(schedule: Schedule, start: int, vector: int) -> bool:
     """Return whether a barrier lies between the last write of a vector and a part."""
-    written = _last_write(made, start, vector)
-    return written is None or _barrier_after(made, written, start) is not None
+    written = _last_write(schedule, start, vector)
+    return written is None or _barrier_after(schedule, written, start) is not None
 
 
-def _barrier_after(made: Schedule, written: int, start: int) -> Barrier | None:
+def _barrier_after(schedule: Schedule, written: int, start: int) -> Barrier | None:
     """Return the first barrier between the parts ``written`` and ``start``, or None."""
-    count = len(made.phases)
+    count = len(schedule.phases)
     for at in range(written, start):
-        if made.syncs[at % count]:
+        if schedule.syncs[at % count]:
             return Barrier(at % count, early=False)
-        if made.sync_before[(at + 1) % count]:
+        if schedule.sync_before[(at + 1) % count]:
             return Barrier((at + 1) % count, early=True)
     return None
 
 
-def _stored_at(made: Schedule, product: int, source: int) -> Barrier | None:
+def _stored_at(schedule: Schedule, product: int, source: int) -> Barrier | None:
     """Return the barrier before which a source is stored, or None for a constant source."""
-    gather = made.later[product]
+    gather = schedule.later[product]
     start = product
-    if not made.sync_before[product]:
-        for at in made.before(product):
-            phase = made.phases[at]
-            if phase.product is not None or phase.rows is None or made.syncs[at]:
+    if not schedule.sync_before[product]:
+        for at in schedule.before(product):
+            phase = schedule.phases[at]
+            if phase.product is not None or phase.rows is None or schedule.syncs[at]:
                 break
             start = at
-    written = _last_write(made, start if gather.chain else product, source)
+    written = _last_write(schedule, start if gather.chain else product, source)
     if written is None:
         return None
-    if made.sync_before[product]:
+    if schedule.sync_before[product]:
         return Barrier(product, early=True)
-    return _barrier_after(made, written, start)
+    return _barrier_after(schedule, written, start)
 
 
-def _gathered_before(made: Schedule, where: Barrier) -> set[int]:
+def _gathered_before(schedule: Schedule, barrier: Barrier) -> set[int]:
     """Return the vectors gathered between the previous barrier and this one."""
-    phases, found = made.phases, set[int]()
-    if phases[where.phase].arnoldi is not None and not where.early:
+    phases, found = schedule.phases, set[int]()
+    if phases[barrier.phase].arnoldi is not None and not barrier.early:
         return found  # it has a barrier before it stores
-    at = where.phase
-    if not where.early and at in made.later:
-        found |= set(made.later[at].sources)
-    if not where.early and made.sync_before[at]:
+    at = barrier.phase
+    if not barrier.early and at in schedule.later:
+        found |= set(schedule.later[at].sources)
+    if not barrier.early and schedule.sync_before[at]:
         return found
-    for before in made.before(where.phase):
-        if made.syncs[before]:
+    for before in schedule.before(barrier.phase):
+        if schedule.syncs[before]:
             break
         index = before % len(phases)
-        if index in made.later:
-            found |= set(made.later[index].sources)
-        if made.sync_before[index]:
+        if index in schedule.later:
+            found |= set(schedule.later[index].sources)
+        if schedule.sync_before[index]:
             break
     return found

@@ -50,8 +50,8 @@ class _Uncaptured:
 
     __slots__ = ("_mine",)
 
-    def __init__(self, mine: PerThread) -> None:
-        self._mine = mine
+    def __init__(self, captures: PerThread) -> None:
+        self._mine = captures
 
     def __enter__(self) -> None:
         self._mine.capture = FREE
@@ -142,7 +142,7 @@ class CudaExecutor(GpuExecutor):
         """The detector of captures, with which all work begins; creates the context first."""
         return CapturedStream(self.xp.cuda, self.device.ordinal)
 
-    def submit(self, name: str, kept: object, function: Callable[[*Ts], R], *operands: *Ts) -> R:
+    def submit(self, name: str, owner: object, function: Callable[[*Ts], R], *operands: *Ts) -> R:
         """Call ``function(*operands)``; if the current stream is captured, record its launches."""
         mine = self._mine
         if mine.capture is not None:
@@ -156,24 +156,24 @@ class CudaExecutor(GpuExecutor):
                 mine.capture = None
         with self.on_stream(stream), allowing_allocations(), recorded_call(name):
             capture = self._captures.of(stream)
-            capture.keep(kept)
+            capture.keep(owner)
             mine.capture = capture
             try:
                 with self.xp.cuda.using_allocator(capture.pool.malloc):
-                    if getattr(function, "__self__", None) is kept:
-                        self._rehearse(kept, function, operands)
+                    if getattr(function, "__self__", None) is owner:
+                        self._rehearse(owner, function, operands)
                     return function(*operands)
             finally:
                 mine.capture = None
 
-    def _rehearse(self, kept: Any, function: Callable[..., Any], arguments: Any) -> None:
+    def _rehearse(self, owner: Any, function: Callable[..., Any], arguments: Any) -> None:
         """Determine before recording whether a first call has already made all cached data.
 
         An operator may consist of several operations: they are recorded without launching any of
         them. For an operator with a user's function, which would be called, only its matrices are
         checked.
         """
-        if getattr(kept, "resident", True):
+        if getattr(owner, "resident", True):
             for call in record(self, lambda: function(*arguments)):
                 if call.operation is products.csr_spmm:
                     A, _, B, *_, kernel = call.arguments
@@ -183,7 +183,7 @@ class CudaExecutor(GpuExecutor):
                     if parameter.is_matrix:
                         prepare_parts(argument)
         else:
-            prepare_parts(kept)
+            prepare_parts(owner)
 
     def refuse_capture(self, reason: str) -> None:
         """Raise CaptureRefused if captured work does not belong to a call that can be recorded."""

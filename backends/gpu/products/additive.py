@@ -25,8 +25,8 @@ def launch(
     join: SimtKernel,
     A: Csr,
     heads: int,
-    given: tuple[Array, ...],
-    made: tuple[Array | None, ...],
+    inputs: tuple[Array, ...],
+    outputs: tuple[Array | None, ...],
     slope: float,
     numbers: int,
     **constants: int,
@@ -53,26 +53,26 @@ def launch(
     **constants
         Additional constants of both kernels.
     """
-    facts = facts_of(A, int(given[2].shape[2]), given[2].dtype)
-    batch, _, k = given[2].shape
-    dtype, index = given[2].dtype, A.indices.dtype
+    facts = facts_of(A, int(inputs[2].shape[2]), inputs[2].dtype)
+    batch, _, k = inputs[2].shape
+    dtype, index = inputs[2].dtype, A.indices.dtype
     piece = summed_piece(facts.statistics, int(k), on.rules)
     choice = of_waves(facts.statistics, on.waves, piece, rules=on.rules)
     state = on.pieces(A, choice.piece, sampled=False)
-    wide = [on.operand(x) for x in (*given, *made) if x is not None and x.shape[2] == k]
+    wide = [on.operand(x) for x in (*inputs, *outputs) if x is not None and x.shape[2] == k]
     places = sum((place.places(dtype.itemsize) for place in wide), ())
     each = ml.elements(dtype.itemsize, (int(k) // heads,), places)
     lanes, vectors = shape_of(int(k) // each)
     covered = lanes * vectors * each
     partial = on.lines(batch * state.lines * (2 * int(k) + numbers * heads), dtype)
-    results = sum((on.operand(x) for x in made), ())
+    results = sum((on.operand(x) for x in outputs), ())
     sizes = (k, int(k) // heads, batch)
     on.launch(
         kernel,
         state.items * batch * -(-int(k) // covered) * on.wave,
         (
             state.items, *sizes, state.bounds, state.target, A.indices,
-            *sum((on.operand(x) for x in given), ()), *results, slope, state.lines, partial,
+            *sum((on.operand(x) for x in inputs), ()), *results, slope, state.lines, partial,
         ),
         dtype,
         index,

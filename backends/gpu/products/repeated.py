@@ -45,7 +45,7 @@ def layout_of(
     )
 
 
-def scratch_of(asked: Iterable[Span]) -> list[Span]:
+def scratch_of(spans: Iterable[Span]) -> list[Span]:
     """Return the pieces of scratch memory; requests with the same address are for one piece.
 
     Examples
@@ -54,7 +54,7 @@ def scratch_of(asked: Iterable[Span]) -> list[Span]:
     [Span(begin=1024, end=2048)]
     """
     ends: dict[int, int] = {}
-    for begin, end in asked:
+    for begin, end in spans:
         ends[begin] = max(end, ends.get(begin, end))
     return [Span(*piece) for piece in ends.items()]
 

@@ -37,12 +37,12 @@ def _launch(
     kernel: SimtKernel,
     items: int,
     index: DTypeLike,
-    *given: LaunchOperand,
+    *operands: LaunchOperand,
     **constants: int,
 ) -> None:
     """Launch a kernel on indices, without values, for a number of work-items."""
     blocks = launch.row_blocks(items, kernel.block)
-    executor.launch_simt(kernel, blocks, given, np.float32, index, **constants)
+    executor.launch_simt(kernel, blocks, operands, np.float32, index, **constants)
 
 
 class Numbers(NamedTuple):
@@ -76,8 +76,8 @@ def _resident(executor: GpuExecutor, items: int, kernel: SimtKernel) -> int:
     return min(launch.row_blocks(items, kernel.block), most)
 
 
-def _numbers(found: np.ndarray[Any, Any]) -> Numbers:
-    longest, filled, low, high, slices, entries = (int(n) for n in found)
+def _numbers(results: np.ndarray[Any, Any]) -> Numbers:
+    longest, filled, low, high, slices, entries = (int(n) for n in results)
     return Numbers(longest, filled, low + (high << 24), slices, entries)
 
 

@@ -112,7 +112,7 @@ class Packed:
                 self.lanes,
                 layout,
                 self.length,
-                here=layout_here,
+                make_on_device=layout_here,
                 warp=device.warp,
                 known_width=device.known_width,
             )

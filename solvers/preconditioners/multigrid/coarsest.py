@@ -36,29 +36,29 @@ ENTRIES_OF_ROW = 64
 DEGREE = 4
 
 
-def coarsest_solver(A: Matrix, asked: Any) -> LinOp:
+def coarsest_solver(A: Matrix, choice: Any) -> LinOp:
     """Return the operator that solves on the coarsest level.
 
     Parameters
     ----------
     A : Matrix
         The matrix of the coarsest level.
-    asked : {"dense"} or Settings or callable
+    choice : {"dense"} or Settings or callable
         The value of ``coarsest=``: the dense inverse, settings of a solver or a preconditioner, or
         a function of ``A`` that creates one.
     """
-    if asked == "dense":
+    if choice == "dense":
         return dense_inverse(A)
-    if isinstance(asked, Settings):
-        made = asked.on(A)
-    elif callable(asked) and not isinstance(asked, LinOp):
-        made = asked(A)
+    if isinstance(choice, Settings):
+        made = choice.on(A)
+    elif callable(choice) and not isinstance(choice, LinOp):
+        made = choice(A)
     else:
-        made = asked
+        made = choice
     if not isinstance(made, LinOp) or made.shape != A.shape:
         raise InvalidArgument(
             'coarsest: expected "dense", settings such as Direct(), or a function of the '
-            f"{A.shape[0]}x{A.shape[0]} matrix that makes a solver; got {asked!r}"
+            f"{A.shape[0]}x{A.shape[0]} matrix that makes a solver; got {choice!r}"
         )
     return made
 

@@ -153,7 +153,7 @@ class OfFirst(NamedTuple):
 
 
 def handed_out_levels(
-    A: SharedCsr, made: list[WholeLevel]
+    A: SharedCsr, levels: list[WholeLevel]
 ) -> tuple[list[tuple[SharedCsr, SharedCsr, SharedCsr]], SharedCsr]:
     """Distribute the levels that the first member has built, by rows; all members must call.
 
@@ -161,7 +161,7 @@ def handed_out_levels(
     ----------
     A : distributed.Csr
         The matrix of the level above.
-    made : list of WholeLevel
+    levels : list of WholeLevel
         The levels, on the first member; empty on the others.
 
     Returns
@@ -172,7 +172,7 @@ def handed_out_levels(
         The matrix of the last level.
     """
     rows, wholes = A.partition.offsets, []
-    for level in made:
+    for level in levels:
         below = level.offsets
         wholes += [
             Whole(rows, below, level.P),

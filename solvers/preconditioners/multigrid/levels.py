@@ -115,7 +115,7 @@ def _temporaries() -> tuple[Temporary, ...]:
 
 
 def checked_levels(
-    given: Sequence[Any], executor: Executor | str | None
+    listed: Sequence[Any], executor: Executor | str | None
 ) -> list[tuple[Matrix, Matrix | None, Matrix | None]]:
     """Return matrices ``(A, P, R)`` of all levels on one executor; the last has ``A`` alone.
 
@@ -127,7 +127,7 @@ def checked_levels(
         If adjacent levels do not match; the message names the level.
     """
     found: list[tuple[Matrix, Matrix | None, Matrix | None]] = []
-    for number, one in enumerate(given):
+    for number, one in enumerate(listed):
         parts = tuple(one) if isinstance(one, (tuple, list)) else (one,)
         if not 1 <= len(parts) <= 3:
             raise InvalidArgument(

@@ -81,7 +81,7 @@ class Smoother:
 
 
 def smoothers_of(
-    A: Matrix, asked: Any, is_hermitian: Callable[[], bool]
+    A: Matrix, choice: Any, is_hermitian: Callable[[], bool]
 ) -> tuple[Smoother, Smoother]:
     """Return the smoothers before and after the coarse level.
 
@@ -89,19 +89,19 @@ def smoothers_of(
     ----------
     A : Matrix
         The matrix of the level.
-    asked : str, Settings, type, callable, or a pair of these
+    choice : str, Settings, type, callable, or a pair of these
         The value of ``smoother=``; a callable creates a preconditioner for ``A``.
     is_hermitian : callable
         Returns whether the matrix of the finest level is Hermitian; called only if that matters.
     """
-    if isinstance(asked, (tuple, list)):
-        if len(asked) != 2:
+    if isinstance(choice, (tuple, list)):
+        if len(choice) != 2:
             raise InvalidArgument(
-                f"smoother: expected one or a pair (before, after), got {len(asked)} of them"
+                f"smoother: expected one or a pair (before, after), got {len(choice)} of them"
             )
-        first, second = (_made(one, A) for one in asked)
+        first, second = (_made(one, A) for one in choice)
         return Smoother(A, first, _weight(A, first)), Smoother(A, second, _weight(A, second))
-    M = _made(asked, A)
+    M = _made(choice, A)
     before = Smoother(A, M, _weight(A, M))
     if isinstance(M, HERMITIAN) or not is_hermitian():
         return before, before
@@ -109,38 +109,38 @@ def smoothers_of(
     return before, before if adjoint is None else Smoother(A, adjoint, before.weight)
 
 
-def settled(asked: Any, is_hermitian: Callable[[], bool]) -> Any:
+def settled(choice: Any, is_hermitian: Callable[[], bool]) -> Any:
     """Return the requested smoother, with a Chebyshev interval if none is given.
 
     All levels use the interval for the finest matrix: on coarser levels, which are products of
     sums, mirror images differ by more than rounding.
     """
-    if isinstance(asked, (tuple, list)):
-        return tuple(settled(one, is_hermitian) for one in asked)
-    settings = parsed(asked) if isinstance(asked, str) else asked
+    if isinstance(choice, (tuple, list)):
+        return tuple(settled(one, is_hermitian) for one in choice)
+    settings = parsed(choice) if isinstance(choice, str) else choice
     if not isinstance(settings, Settings) or settings.kind is not Chebyshev:
-        return asked
+        return choice
     options = settings.options
     if options.get("fraction") is not None or isinstance(options.get("bounds"), (tuple, list)):
         return settings
     return settings.replace(fraction=LOWER if is_hermitian() else LOWER_OF_OTHERS)
 
 
-def _made(asked: Any, A: Matrix) -> LinOp:
-    if isinstance(asked, (str, Settings)):
-        made = preconditioner(asked, A)
-    elif callable(asked) and not isinstance(asked, LinOp):
-        made = asked(A)
-        if isinstance(made, Settings):
-            made = made.on(A)
+def _made(choice: Any, A: Matrix) -> LinOp:
+    if isinstance(choice, (str, Settings)):
+        smoother = preconditioner(choice, A)
+    elif callable(choice) and not isinstance(choice, LinOp):
+        smoother = choice(A)
+        if isinstance(smoother, Settings):
+            smoother = smoother.on(A)
     else:
-        made = asked
-    if not isinstance(made, LinOp) or made.shape != A.shape:
+        smoother = choice
+    if not isinstance(smoother, LinOp) or smoother.shape != A.shape:
         raise InvalidArgument(
             'smoother: expected a name such as "chebyshev:degree=2", settings such as '
-            f"Chebyshev(degree=2), or a function of a level's matrix that makes one; got {asked!r}"
+            f"Chebyshev(degree=2), or a function of a level's matrix that makes one; got {choice!r}"
         )
-    return made
+    return smoother
 
 
 def _weight(A: Matrix, M: LinOp) -> float:

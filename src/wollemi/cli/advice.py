@@ -87,7 +87,7 @@ def as_options(message: str) -> str:
     'use --precond schwarz:inner=ic'
     """
     return _IN_PYTHON.sub(
-        lambda found: f"--{'precond' if found[1] == 'M' else found[1]} {found[3]}", message
+        lambda option: f"--{'precond' if option[1] == 'M' else option[1]} {option[3]}", message
     )
 
 

@@ -75,36 +75,39 @@ def facts_of_file(matrix: Path) -> dict[str, Any]:
     return told
 
 
-def matrix_table(told: dict[str, Any]) -> Table:
+def matrix_table(facts: dict[str, Any]) -> Table:
     """Return the facts about a matrix as a printable table."""
     table = Table(box=box.SIMPLE, show_header=False, pad_edge=False)
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
-    for label, text in _lines(told):
+    for label, text in _lines(facts):
         table.add_row(label, escape(text))
     return table
 
 
-def _lines(told: dict[str, Any]) -> list[tuple[str, str]]:
+def _lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the facts as pairs of a name and a text."""
-    lengths = told["row_lengths"]
+    lengths = facts["row_lengths"]
     spread = f"{lengths['mean']:.3g} +- {lengths['deviation']:.2g} entries"
     lines = [
-        ("matrix", f"{told['matrix']}: {told['format']} {told['rows']:,} x {told['columns']:,}"),
-        ("entries", f"{told['entries']:,} ({told['share']:.2g} of all)"),
-        ("dtype", f"{told['dtype']}, indices {told['index_dtype']}"),
-        ("memory", f"{told['memory']:,} bytes"),
+        (
+            "matrix",
+            f"{facts['matrix']}: {facts['format']} {facts['rows']:,} x {facts['columns']:,}",
+        ),
+        ("entries", f"{facts['entries']:,} ({facts['share']:.2g} of all)"),
+        ("dtype", f"{facts['dtype']}, indices {facts['index_dtype']}"),
+        ("memory", f"{facts['memory']:,} bytes"),
         ("rows", f"{spread}, longest {lengths['longest']:,}, {lengths['empty']:.1%} empty"),
     ]
-    if told["hermitian"] is not None:
-        word = "Hermitian" if np.dtype(told["dtype"]).kind == "c" else "symmetric"
+    if facts["hermitian"] is not None:
+        word = "Hermitian" if np.dtype(facts["dtype"]).kind == "c" else "symmetric"
         lines += [
-            (word, "yes" if told["hermitian"] else "no"),
-            ("diagonal", _diagonal(told["diagonal"], told["rows"])),
+            (word, "yes" if facts["hermitian"] else "no"),
+            ("diagonal", _diagonal(facts["diagonal"], facts["rows"])),
         ]
-    first = told["first_choice"]
+    first = facts["first_choice"]
     if first is None:
-        empty = not (told["rows"] and told["columns"])
+        empty = not (facts["rows"] and facts["columns"])
         why = "nothing to do" if empty else "no method: the matrix has NaN or Inf"
         return [*lines, ("solve", why)]
     method = f"{first['method']} with {first['M']}" if first["M"] else first["method"]

@@ -238,12 +238,12 @@ class _Solved:
             console().print(attempts_table(self.result))
 
     def write(
-        self, report: Path | None, out: Path | None, plot: Path | None, told: TextIO | None
+        self, report: Path | None, out: Path | None, plot: Path | None, stream: TextIO | None
     ) -> None:
         """Write the requested files, with a line about each of them."""
         for line in self._written(report, out, plot):
-            if told is not None:
-                print(line, file=told)
+            if stream is not None:
+                print(line, file=stream)
 
     def _written(self, report: Path | None, out: Path | None, plot: Path | None) -> Iterator[str]:
         """Write the files, and yield a line about each of them."""

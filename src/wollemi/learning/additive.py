@@ -68,19 +68,19 @@ def _kept_fake(
 def _run(
     indptr: Tensor,
     indices: Tensor,
-    given: tuple[Tensor, ...],
-    made: tuple[Tensor | None, ...],
+    inputs: tuple[Tensor, ...],
+    outputs: tuple[Tensor | None, ...],
     slope: float,
 ) -> None:
-    A = matrix_of(indptr, indices, given[-1].shape[-2])
-    run(operations.csr_additive_attention, A, [(x, 2) for x in (*given, *made)], slope)
+    A = matrix_of(indptr, indices, inputs[-1].shape[-2])
+    run(operations.csr_additive_attention, A, [(x, 2) for x in (*inputs, *outputs)], slope)
 
 
 def _gradients_of_rows(
-    on: Executor, given: Sequence[Tensor], numbers: tuple[int, float], made: Sequence[Tensor]
+    on: Executor, inputs: Sequence[Tensor], numbers: tuple[int, float], outputs: Sequence[Tensor]
 ) -> None:
     """Run the operation; in a capture, arrays of tensors are valid only in a submitted call."""
-    blocks = [native_of(on, x) for x in (*given, *made)]
+    blocks = [native_of(on, x) for x in (*inputs, *outputs)]
     on.run(operations.row_gradients, *blocks[:4], *numbers, *blocks[4:])
 
 

@@ -79,8 +79,8 @@ def _refuses_sizes(
     """Reject constructor arguments that are sizes, as ``torch.nn.Linear`` takes them."""
 
     @wraps(init)
-    def checked(self: Layer, *given: P.args, **options: P.kwargs) -> None:
-        first = given[0] if given else None
+    def checked(self: Layer, *args: P.args, **options: P.kwargs) -> None:
+        first = args[0] if args else None
         remedy = (
             f"{type(self).__name__}.from_linear(torch.nn.Linear(...)) keeps its nonzero weights"
         )
@@ -94,7 +94,7 @@ def _refuses_sizes(
                 "pattern: expected the positions of the weights, as a matrix of shape (out, in), "
                 f"got a layer of type {type(first).__name__}: {remedy}"
             )
-        init(self, *given, **options)
+        init(self, *args, **options)
 
     return checked
 

@@ -166,12 +166,12 @@ def _places(pattern: Pattern) -> tuple[Tensor, Tensor]:
     return pattern.indptr, pattern.indices
 
 
-def _check(label: str, given: Any, count: int) -> None:
-    if not isinstance(given, Tensor):
-        raise InvalidArgument(f"{label}: expected a torch tensor, got {type(given).__name__}")
-    check_dense(label, given)
-    if given.dim() < 1 or given.shape[0] != count:
-        raise ShapeMismatch(f"{label}: expected shape ({count}, ...), got {tuple(given.shape)}")
+def _check(label: str, tensor: Any, count: int) -> None:
+    if not isinstance(tensor, Tensor):
+        raise InvalidArgument(f"{label}: expected a torch tensor, got {type(tensor).__name__}")
+    check_dense(label, tensor)
+    if tensor.dim() < 1 or tensor.shape[0] != count:
+        raise ShapeMismatch(f"{label}: expected shape ({count}, ...), got {tuple(tensor.shape)}")
 
 
 def _aligned(left: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:

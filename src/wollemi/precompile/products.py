@@ -121,15 +121,15 @@ def described(device: Noting) -> Any:
         constants=named("unknown-nvidia"),
         scratch=lambda nbytes: (there.ctypes.data, there.ctypes.data),
         planned=lambda size, make, *arrays, **options: _native(make(np, *arrays, **options)),
-        launch=lambda *given: None,
+        launch=lambda *operands: None,
     )
 
 
-def _native(made: Any) -> Any:
+def _native(value: Any) -> Any:
     """Return NumPy arrays, single or in a named tuple, as arrays with an address."""
-    if isinstance(made, tuple):
-        return type(made)(*map(_native, made))
-    return made.view(NativeArray) if isinstance(made, np.ndarray) else made
+    if isinstance(value, tuple):
+        return type(value)(*map(_native, value))
+    return value.view(NativeArray) if isinstance(value, np.ndarray) else value
 
 
 def matrices(dtype: str) -> Iterator[Csr]:

@@ -82,7 +82,7 @@ def spmm(
     return made[..., 0] if vector else made
 
 
-@named_options("alpha", kept=3, since="0.3", removal="0.5")
+@named_options("alpha", positional=3, since="0.3", removal="0.5")
 def sddmm(
     A: object,
     C: ArrayLike,

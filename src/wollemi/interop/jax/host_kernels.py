@@ -46,10 +46,10 @@ class HostKernel:
     result: str
 
     def __call__(
-        self, *given: HostArray, pattern: Held | None, columns: int, **options: Any
+        self, *operands: HostArray, pattern: Held | None, columns: int, **options: Any
     ) -> Any:
         """Return the result for operands in the primitive's form."""
-        arrays = [np.ascontiguousarray(x) for x in given]
+        arrays = [np.ascontiguousarray(x) for x in operands]
         if pattern is not None:
             return self.function(pattern.on_host, blocks_of(arrays), *arrays, **options)
         indptr, indices, *arrays = arrays

@@ -53,8 +53,8 @@ def weights_of(sparse: Sparse, values: ArrayLike | None, function: str) -> jax.A
     return found
 
 
-def assembled_values(made: AssembledPattern, *numbers: jax.Array) -> jax.Array:
+def assembled_values(assembled: AssembledPattern, *numbers: jax.Array) -> jax.Array:
     """Return the values of an assembled pattern, shape (..., nnz), computed from its parts."""
     whole = jnp.concatenate(numbers, axis=-1)
-    zeros = jnp.zeros((*whole.shape[:-1], made.pattern.nnz), whole.dtype)
-    return zeros.at[..., made.positions].add(whole)
+    zeros = jnp.zeros((*whole.shape[:-1], assembled.pattern.nnz), whole.dtype)
+    return zeros.at[..., assembled.positions].add(whole)

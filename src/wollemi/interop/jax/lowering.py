@@ -193,11 +193,11 @@ def _compiled(primitive: Primitive) -> Callable[..., Any]:
 def _at_once(kernel: HostKernel, compiled: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that computes eagerly on the host, so that errors are wollemi's own."""
 
-    def eager(*given: jax.Array, **params: Any) -> Any:
-        devices = {device for x in given if isinstance(x, jax.Array) for device in x.devices()}
+    def eager(*operands: jax.Array, **params: Any) -> Any:
+        devices = {device for x in operands if isinstance(x, jax.Array) for device in x.devices()}
         if any(device.platform != "cpu" for device in devices):
-            return compiled(*given, **params)
-        made = kernel(*given, **params)
+            return compiled(*operands, **params)
+        made = kernel(*operands, **params)
         with jax.default_device(next(iter(devices), None) or jax.devices("cpu")[0]):
             return jax.numpy.asarray(made)
 

@@ -78,8 +78,8 @@ def indices_on(A: Csr, name: str, indices: Indices | Callable[[], Any], device: 
     return A._pattern.get(key, make)
 
 
-def assembled_values(made: AssembledPattern, *numbers: Tensor) -> Tensor:
+def assembled_values(assembled: AssembledPattern, *numbers: Tensor) -> Tensor:
     """Return the values of an assembled pattern, shape (..., nnz), computed from its parts."""
     whole = torch.cat(numbers, -1)
-    places = indices_on(made.pattern, "places", made.positions, whole.device)
-    return whole.new_zeros((*whole.shape[:-1], made.pattern.nnz)).index_add(-1, places, whole)
+    places = indices_on(assembled.pattern, "places", assembled.positions, whole.device)
+    return whole.new_zeros((*whole.shape[:-1], assembled.pattern.nnz)).index_add(-1, places, whole)

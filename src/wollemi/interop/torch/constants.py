@@ -36,13 +36,13 @@ def constant(make: Callable[P, Tensor]) -> Callable[P, Tensor]:
         that the matrix is the same. The caller keeps the matrix alive.
     """
 
-    def name(*given: P.args, **named: P.kwargs) -> str:
-        return _name_of(make(*given, **named))
+    def name(*args: P.args, **named: P.kwargs) -> str:
+        return _name_of(make(*args, **named))
 
     fixed = torch.compiler.assume_constant_result(name)
 
-    def found(*given: P.args, **named: P.kwargs) -> Tensor:
-        tensor: Tensor = getattr(_FUNCTIONS, fixed(*given, **named))()
+    def found(*args: P.args, **named: P.kwargs) -> Tensor:
+        tensor: Tensor = getattr(_FUNCTIONS, fixed(*args, **named))()
         return tensor
 
     return found

@@ -339,12 +339,12 @@ def _weights(inputs: Inputs) -> tuple[Tensor, Tensor, Tensor, bool]:
 
 
 def _traced_backward(
-    inputs: Inputs, needs: Sequence[bool], found: tuple[Tensor, Tensor], gradient: Tensor
+    inputs: Inputs, needs: Sequence[bool], outputs: tuple[Tensor, Tensor], gradient: Tensor
 ) -> Gradients:
     narrow = inputs[3].dtype
     if narrow.itemsize < 4 and gradient.is_cpu:  # as for the gradients of named functions
         wide = [x.float() if isinstance(x, Tensor) and x.dtype is narrow else x for x in inputs]
-        made = _traced_backward(wide, needs, found, gradient.float())
+        made = _traced_backward(wide, needs, outputs, gradient.float())
         return (*(x if x is None else x.to(narrow) for x in made[:6]), *made[6:])
     indptr, indices, values, C, B, D, of_rows, of_columns, of_entries, alpha, function, _ = inputs
     pattern, n = (indptr, indices), B.shape[-2]
@@ -368,7 +368,9 @@ def _traced_backward(
     return None, None, d_values, d_C, d_B, d_D, d_rows, d_columns, d_entries, None, None, None
 
 
-def _traced_jvp(inputs: Inputs, tangents: Tangents, found: tuple[Tensor, Tensor]) -> Tensor | None:
+def _traced_jvp(
+    inputs: Inputs, tangents: Tangents, outputs: tuple[Tensor, Tensor]
+) -> Tensor | None:
     indptr, indices, values, C, B, D, of_rows, of_columns, of_entries, alpha, function, _ = inputs
     _, _, t_values, t_C, t_B, t_D, *t_given, _, _, _ = tangents
     pattern, n = (indptr, indices), B.shape[-2]
@@ -462,16 +464,16 @@ def _listed(inputs: Inputs) -> tuple[Any, ...]:
 
 
 def _mask_backward(
-    inputs: Inputs, needs: Sequence[bool], found: tuple[Tensor, Tensor], gradient: Tensor
+    inputs: Inputs, needs: Sequence[bool], outputs: tuple[Tensor, Tensor], gradient: Tensor
 ) -> Gradients:
     asked = (False, False, False, *needs[2:7], False, False, False, False)
-    made = _traced_backward(_listed(inputs), asked, found, gradient)
+    made = _traced_backward(_listed(inputs), asked, outputs, gradient)
     return (None, None, *made[3:8], None, None, None)
 
 
-def _mask_jvp(inputs: Inputs, tangents: Tangents, found: tuple[Tensor, Tensor]) -> Tensor | None:
+def _mask_jvp(inputs: Inputs, tangents: Tangents, outputs: tuple[Tensor, Tensor]) -> Tensor | None:
     listed = (None, None, None, *tangents[2:7], None, None, None, None)
-    return _traced_jvp(_listed(inputs), listed, found)
+    return _traced_jvp(_listed(inputs), listed, outputs)
 
 
 _mask_fusedmm_traced: OpOverload = define(

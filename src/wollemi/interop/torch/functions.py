@@ -173,7 +173,7 @@ def _matrix_of(A: object, B: Tensor) -> object:
     return graph_handler().matrix_of(A, B.shape[-2 if B.dim() > 1 else -1])
 
 
-@named_options("alpha", kept=3, since="0.3", removal="0.5")
+@named_options("alpha", positional=3, since="0.3", removal="0.5")
 @eager_for_tensors
 def sddmm(
     A: object,
@@ -452,18 +452,18 @@ def _fusedmm_of_mask(
     return found if return_lse else found[0]
 
 
-def _together(given: dict[str, tuple[Any, int]]) -> list[Any]:
+def _together(operands: dict[str, tuple[Any, int]]) -> list[Any]:
     """Return the given operands with equal leading axes and in one dtype.
 
     The bias does not affect this dtype, so that a float32 mask does not widen the other operands.
     """
-    there = {name: pair for name, pair in given.items() if pair[0] is not None}
+    there = {name: pair for name, pair in operands.items() if pair[0] is not None}
     made = dict(zip(there, one_batch(**there), strict=True))
     bias = made.pop("bias", None)
     made = dict(zip(made, _one_dtype(*made.values()), strict=True))
     if bias is not None:
         made["bias"] = bias.to(made["C"].dtype)
-    return [made.get(name) for name in given]
+    return [made.get(name) for name in operands]
 
 
 # ---- factors, shapes and dtypes
@@ -483,13 +483,13 @@ def _weights_of(sparse: Sparse, values: Tensor | None, use_values: bool) -> Tens
     return sparse.values() if use_values else None
 
 
-def _check_tensor(label: str, given: object) -> None:
-    if not isinstance(given, Tensor):
+def _check_tensor(label: str, operand: object) -> None:
+    if not isinstance(operand, Tensor):
         raise InvalidArgument(
-            f"{label}: expected a torch tensor, got {type(given).__name__}; wl.spmm and the others "
-            "take arrays"
+            f"{label}: expected a torch tensor, got {type(operand).__name__}; wl.spmm and the "
+            "others take arrays"
         )
-    check_dense(label, given)
+    check_dense(label, operand)
 
 
 def _check(label: str, tensor: Tensor, rows: int, like: Tensor | None = None) -> None:

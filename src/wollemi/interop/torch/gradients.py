@@ -76,9 +76,9 @@ def fusedmm_gradients(
     return (None, None, *found_or_none(found, wanted), None, None, None)
 
 
-def found_or_none(found: Sequence[Tensor], wanted: list[bool]) -> Gradients:
+def found_or_none(gradients: Sequence[Tensor], wanted: list[bool]) -> Gradients:
     """Return gradients, with None for the ones that were not requested."""
-    return tuple(x if want else None for x, want in zip(found, wanted, strict=True))
+    return tuple(x if want else None for x, want in zip(gradients, wanted, strict=True))
 
 
 def _kernel(

@@ -41,7 +41,7 @@ class Seen(Generic[T]):
             return None
         return entry[3] if entry[2] == _state(first, second) else None
 
-    def add(self, first: Tensor, second: Tensor, number: int, found: T) -> None:
+    def add(self, first: Tensor, second: Tensor, number: int, value: T) -> None:
         """Store the result for these arguments, for as long as both tensors live."""
         if first.is_inference() or second.is_inference():
             return  # writes to such tensors cannot be detected
@@ -51,7 +51,7 @@ class Seen(Generic[T]):
             self._entries.pop(key, None)
 
         refs = (weakref.ref(first, forget), weakref.ref(second, forget))
-        self._entries[key] = _Entry(*refs, _state(first, second), found)
+        self._entries[key] = _Entry(*refs, _state(first, second), value)
 
 
 def _state(first: Tensor, second: Tensor) -> tuple[int, ...]:

@@ -218,14 +218,16 @@ def _softmax_inputs(inputs: Inputs) -> tuple[Any, ...]:
 
 
 def _softmax_backward(
-    inputs: Inputs, needs: Sequence[bool], found: tuple[Tensor, Tensor], gradient: Tensor
+    inputs: Inputs, needs: Sequence[bool], outputs: tuple[Tensor, Tensor], gradient: Tensor
 ) -> Gradients:
-    out, log_totals = found
+    out, log_totals = outputs
     return _backward(_softmax_inputs(inputs), needs, out, gradient, log_totals)[:-1]
 
 
-def _softmax_jvp(inputs: Inputs, tangents: Tangents, found: tuple[Tensor, Tensor]) -> Tensor | None:
-    return _jvp(_softmax_inputs(inputs), tangents, found[0])
+def _softmax_jvp(
+    inputs: Inputs, tangents: Tangents, outputs: tuple[Tensor, Tensor]
+) -> Tensor | None:
+    return _jvp(_softmax_inputs(inputs), tangents, outputs[0])
 
 
 fusedmm_softmax: OpOverload = define(

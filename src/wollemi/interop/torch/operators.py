@@ -356,16 +356,18 @@ def _softmax_inputs(inputs: Inputs) -> tuple[Any, ...]:
 
 
 def _softmax_backward(
-    inputs: Inputs, needs: Sequence[bool], found: tuple[Tensor, Tensor], gradient: Tensor
+    inputs: Inputs, needs: Sequence[bool], outputs: tuple[Tensor, Tensor], gradient: Tensor
 ) -> Gradients:
     *made, _, _, _ = fusedmm_backward_of(
-        _softmax_inputs(inputs), _with_edge(needs), found[0], gradient, found[1]
+        _softmax_inputs(inputs), _with_edge(needs), outputs[0], gradient, outputs[1]
     )
     return (*made, None, None)
 
 
-def _softmax_jvp(inputs: Inputs, tangents: Tangents, found: tuple[Tensor, Tensor]) -> Tensor | None:
-    return fusedmm_jvp_of(_softmax_inputs(inputs), _with_edge(tangents), found[0])
+def _softmax_jvp(
+    inputs: Inputs, tangents: Tangents, outputs: tuple[Tensor, Tensor]
+) -> Tensor | None:
+    return fusedmm_jvp_of(_softmax_inputs(inputs), _with_edge(tangents), outputs[0])
 
 
 fusedmm_softmax: OpOverload = define(

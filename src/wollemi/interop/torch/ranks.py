@@ -215,11 +215,11 @@ class TorchLinks(RankLinks):
         """Return the objects of all ranks, in the order of ranks."""
         return [pickle.loads(text.data) for text in self._of_all_sizes(_pickled(thing))]
 
-    def _of_all_sizes(self, mine: HostArray) -> list[HostArray]:
+    def _of_all_sizes(self, sent: HostArray) -> list[HostArray]:
         """Return byte arrays of different sizes of all ranks: gloo gathers only equal sizes."""
-        sizes = [int(size[0]) for size in self.arrays(np.array([mine.size], np.int64))]
+        sizes = [int(size[0]) for size in self.arrays(np.array([sent.size], np.int64))]
         padded = np.zeros(max(*sizes, 1), np.uint8)
-        padded[: mine.size] = mine
+        padded[: sent.size] = sent
         found = self._bytes_of_all(padded)
         return [one[:size] for one, size in zip(found, sizes, strict=True)]
 
@@ -234,15 +234,15 @@ class TorchLinks(RankLinks):
         return [pickle.loads(found[a:b].data) for a, b in pairwise(ends)]
 
     def _sent(
-        self, mine: HostArray, leaving: list[int], found: HostArray, arriving: list[int]
+        self, sent: HostArray, leaving: list[int], received: HostArray, arriving: list[int]
     ) -> Any:
         """Start to send bytes to each rank, and to receive bytes from each rank.
 
         Gloo's point-to-point messages cannot be polled for completion.
         """
         work = self.distributed.all_to_all_single(
-            _tensor(found),
-            _tensor(mine),
+            _tensor(received),
+            _tensor(sent),
             arriving,
             leaving,
             group=self.processes.group,

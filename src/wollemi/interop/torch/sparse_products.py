@@ -140,8 +140,8 @@ def _tensors_of(terms: Terms, device: torch.device) -> list[Tensor]:
 # ---- the operator: for each entry of one matrix, the sum of the products of its terms' factors
 
 
-def _kernel(*given: Any) -> Tensor:
-    *terms, x, y, role = given
+def _kernel(*operands: Any) -> Tensor:
+    *terms, x, y, role = operands
     indptr, first, indices = terms[3 * role : 3 * role + 3]
     A = matrix_of(indptr, indices, y.shape[-1])
     on = A.executor
@@ -150,7 +150,7 @@ def _kernel(*given: Any) -> Tensor:
         numbers = x.index_select(-1, first)
         made: Tensor = operators.spmm(indptr, indices, numbers, y[..., None], "auto")
         return made[..., 0]
-    out = _fake(*given)
+    out = _fake(*operands)
     contraction = Contraction(A, native_of(on, first))
     for place in np.ndindex(*x.shape[:-1]):
         vectors = (z[place].contiguous() for z in (x, y, out))
@@ -158,8 +158,8 @@ def _kernel(*given: Any) -> Tensor:
     return out
 
 
-def _fake(*given: Any) -> Tensor:
-    *terms, x, _, role = given
+def _fake(*operands: Any) -> Tensor:
+    *terms, x, _, role = operands
     made: Tensor = x.new_empty((*x.shape[:-1], terms[3 * role].shape[0] - 1))
     return made
 

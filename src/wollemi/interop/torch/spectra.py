@@ -242,31 +242,31 @@ def _symmetric(inputs: Inputs, values: Tensor) -> _Symmetric:
 
 
 def _vectors_backward(
-    inputs: Inputs, needs: Sequence[bool], found: tuple[Tensor, Tensor], gradient: Tensor
+    inputs: Inputs, needs: Sequence[bool], pairs: tuple[Tensor, Tensor], gradient: Tensor
 ) -> Gradients:
     S, system = _symmetric(inputs, inputs[2]), inputs[6]
-    adjoint = _bordered_solutions(S, found, gradient, system)
-    sampled: Tensor = operators.sddmm(S.indptr, S.indices, -adjoint, found[0], "auto")
+    adjoint = _bordered_solutions(S, pairs, gradient, system)
+    sampled: Tensor = operators.sddmm(S.indptr, S.indices, -adjoint, pairs[0], "auto")
     if S.places is not None:
         first, second = S.places.chunk(2)
         sampled = sampled.index_select(-1, first) + sampled.index_select(-1, second)
     return None, None, sampled, None, None, None, None
 
 
-def _vectors_jvp(inputs: Inputs, tangents: Tangents, found: tuple[Tensor, Tensor]) -> Tensor:
+def _vectors_jvp(inputs: Inputs, tangents: Tangents, pairs: tuple[Tensor, Tensor]) -> Tensor:
     S, system = _symmetric(inputs, inputs[2]), inputs[6]
     moved = _symmetric(inputs, cast(Tensor, tangents[2])).values
-    right = operators.spmm(S.indptr, S.indices, moved, found[0], "auto")
-    return -_bordered_solutions(S, found, right, system)
+    right = operators.spmm(S.indptr, S.indices, moved, pairs[0], "auto")
+    return -_bordered_solutions(S, pairs, right, system)
 
 
 def _bordered_solutions(
-    S: _Symmetric, found: tuple[Tensor, Tensor], right: Tensor, system: str
+    S: _Symmetric, pairs: tuple[Tensor, Tensor], right: Tensor, system: str
 ) -> Tensor:
     """Return the solutions of the eigenvectors' bordered systems, shape (..., n, k)."""
-    *lead, n, k = found[0].shape
-    border, V = bordered(S.matrix), found[0].mT
-    eigenvalues = _eigenvalues(S.indptr, S.indices, S.values, *found)
+    *lead, n, k = pairs[0].shape
+    border, V = bordered(S.matrix), pairs[0].mT
+    eigenvalues = _eigenvalues(S.indptr, S.indices, S.values, *pairs)
     own = S.values[..., None, :].expand(*lead, k, -1)
     shifts = -eigenvalues[..., None].expand(*lead, k, n)
     with torch.no_grad():  # the solution does not depend on the scale
