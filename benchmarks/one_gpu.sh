@@ -4,7 +4,7 @@
 # usage: benchmarks/one_gpu.sh OUT [PART...]
 #
 # OUT is a folder: summary.txt has all lines at once after each part, and a cut run keeps its finished
-# parts. PARTS are some of: fixed structure batches kernels jax derivatives cold attention hpcg capture
+# parts. PARTS are some of: fixed structure batches kernels jax derivatives energy cold attention hpcg capture
 # versions choice races matrices; all of them are the default, in this order. A part that fails, or takes
 # longer than LIMIT seconds (150), does not keep the next ones from running. PYTHON names the
 # interpreter that has wollemi and wollemi_bench; it is python3 unless it is set. OLD is a folder with an
@@ -16,7 +16,7 @@
 set -u
 out=${1:?usage: benchmarks/one_gpu.sh OUT [PART...]}
 parts=${*:2}
-parts=${parts:-fixed structure batches kernels jax derivatives cold attention hpcg capture versions choice races matrices}
+parts=${parts:-fixed structure batches kernels jax derivatives energy cold attention hpcg capture versions choice races matrices}
 python=${PYTHON:-python3}
 limit=${LIMIT:-150}
 executor=${EXECUTOR:-cuda}
@@ -54,7 +54,7 @@ each() { # option words: adds the option to options for each of the words, which
 
 measure() {
   case $1 in
-    fixed | structure | batches | kernels | jax | derivatives | cold | attention)
+    fixed | structure | batches | kernels | jax | derivatives | energy | cold | attention)
       step "$1" "$python" -m wollemi_bench.acceptance "$1" --executor "$executor" --scale "$scale"
       ;;
     hpcg)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import wollemi as wl
-from wollemi.core.errors import MissingPackage
+from wollemi.core.errors import MissingPackage, UnsupportedOperation
 from wollemi.core.executor import Executor
 
 from .timing import Contender, interleave, pace_of
@@ -26,6 +26,7 @@ PARTS = {
     "batches": "acceptance_batches",
     "cold": "acceptance_cold",
     "derivatives": "acceptance_derivatives",
+    "energy": "acceptance_energy",
     "fixed": "acceptance_fixed",
     "jax": "acceptance_jax",
     "kernels": "acceptance_kernels",
@@ -37,8 +38,8 @@ SAMPLES, LEAST = 9, 2e-3
 
 
 @dataclass(frozen=True)
-class Time:
-    """Seconds of a call: the median of some samples, and quartiles."""
+class Quartiles:
+    """The median and the quartiles of samples of a call, in seconds or joules."""
 
     low: float
     median: float
@@ -97,7 +98,9 @@ class Goal:
         return f"{self.word} | {part} | {self.name} | {value} | {goal} | {spread} | {device}"
 
 
-def time_of(call: Callable[[], Any], on: Executor, wait: Callable[[], None] | None = None) -> Time:
+def time_of(
+    call: Callable[[], Any], on: Executor, wait: Callable[[], None] | None = None
+) -> Quartiles:
     """Return the time of a call, after one call for one-time work.
 
     A sample is some calls, then one wait: for the device, or as ``wait`` does.
@@ -109,11 +112,11 @@ def time_of(call: Callable[[], Any], on: Executor, wait: Callable[[], None] | No
     contender = Contender("", call, wait, pace=pace)
     found = interleave([contender], batches=SAMPLES, batch_seconds=LEAST)[""]
     low, high = found.quartiles
-    return Time(low, found.median, high)
+    return Quartiles(low, found.median, high)
 
 
 def seconds(
-    name: str, found: Time, unit: str, *, most: float | None = None, least: float | None = None
+    name: str, found: Quartiles, unit: str, *, most: float | None = None, least: float | None = None
 ) -> Goal:
     """Return a goal for a time, in ``"us"``, ``"ms"`` or ``"s"``."""
     factor = {"us": 1e6, "ms": 1e3, "s": 1.0}[unit]
@@ -122,9 +125,14 @@ def seconds(
 
 
 def ratio(
-    name: str, one: Time, other: Time, *, most: float | None = None, least: float | None = None
+    name: str,
+    one: Quartiles,
+    other: Quartiles,
+    *,
+    most: float | None = None,
+    least: float | None = None,
 ) -> Goal:
-    """Return a goal for a time over another; the spread is from the quartiles of both."""
+    """Return a goal for a value over another; the spread is from the quartiles of both."""
     return Goal(
         name, one.median / other.median, one.low / other.high, one.high / other.low, "x", most,
         least,
@@ -145,7 +153,7 @@ def main(part: str, executor: str = "cuda", scale: int = 1) -> None:
         for goal in goals(part, on, scale):
             line = goal.line(part, device)
             print(line if scale == 1 else f"try, {line}", flush=True)
-    except (MissingPackage, ModuleNotFoundError) as error:
+    except (MissingPackage, ModuleNotFoundError, UnsupportedOperation) as error:
         print(f"absent | {part} | {error}", flush=True)
 
 

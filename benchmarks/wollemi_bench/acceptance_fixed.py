@@ -9,7 +9,7 @@ import wollemi as wl
 from wollemi.core.executor import Executor
 
 from . import fixed_costs
-from .acceptance import Goal, Time, ratio, seconds, time_of
+from .acceptance import Goal, Quartiles, ratio, seconds, time_of
 from .cases import case
 
 #: Microseconds at most, by the name of the call.
@@ -27,7 +27,7 @@ def goals(on: Executor, scale: int) -> Iterator[Goal]:
     side = fixed_costs.SIDE if scale == 1 else 8
     for name, call in fixed_costs.calls(on, side).items():
         cost = fixed_costs.measured(on, name, call)
-        found = Time(cost.low, cost.median, cost.high)
+        found = Quartiles(cost.low, cost.median, cost.high)
         yield seconds(f"{name}, {side}^3", found, "us", most=MOST.get(name))
     yield from _plans(on, max(8, round(180 / scale ** (1 / 3))))
 
@@ -44,7 +44,7 @@ def _plans(on: Executor, side: int) -> Iterator[Goal]:
     yield ratio(f"first A.T @ x over a product, {entries}", transposed, product)
 
 
-def _first(S: object, on: Executor, x: object, name: str) -> Time:
+def _first(S: object, on: Executor, x: object, name: str) -> Quartiles:
     """Return the time of a first product with matrices that are made anew."""
     found = []
     for _ in range(4):
@@ -55,4 +55,4 @@ def _first(S: object, on: Executor, x: object, name: str) -> Time:
         on.synchronize()
         found.append(time.perf_counter() - began)
     found = sorted(found[1:])  # the first compiles
-    return Time(found[0], found[1], found[2])
+    return Quartiles(found[0], found[1], found[2])

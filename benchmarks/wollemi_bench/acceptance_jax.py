@@ -11,7 +11,7 @@ import numpy as np
 import wollemi as wl
 from wollemi.core.executor import Executor
 
-from .acceptance import Goal, Time, ratio, seconds, time_of
+from .acceptance import Goal, Quartiles, ratio, seconds, time_of
 from .cases import case
 
 #: Columns of the dense operand.
@@ -44,7 +44,7 @@ def goals(on: Executor, scale: int) -> Iterator[Goal]:
     yield ratio(f"BCOO over spmm, {shape}", bcoo, within)
 
 
-def _time_of(call: Callable[[], Any], on: Executor) -> Time:
+def _time_of(call: Callable[[], Any], on: Executor) -> Quartiles:
     """Return the time of a program of JAX, of which calls follow each other without a wait.
 
     ``wl.spmm`` is timed in the same way.
@@ -60,7 +60,7 @@ def _time_of(call: Callable[[], Any], on: Executor) -> Time:
     return time_of(submit, on, wait)
 
 
-def _host_time(jax: Any, wj: Any, on: Executor) -> Time:
+def _host_time(jax: Any, wj: Any, on: Executor) -> Quartiles:
     """Return the additional time of an operation in a program of many small ones."""
     tiny = wl.Csr(case("stencil5:8").matrix().astype(np.float32), executor=on)
     x = jax.numpy.ones((tiny.shape[1], 1), np.float32)
@@ -85,4 +85,4 @@ def _host_time(jax: Any, wj: Any, on: Executor) -> Time:
         if turn:  # the first one compiles
             found.append((took[LONG] - took[SHORT]) / (LONG - SHORT))
     low, median, high = (float(q) for q in np.percentile(found, (25, 50, 75)))
-    return Time(low, median, high)
+    return Quartiles(low, median, high)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..capture import TO_HOST
 from ..dtypes import is_exact
 from ..errors import InvalidArgument
 from ..small_values import not_flushed
@@ -27,6 +28,7 @@ def arg_extreme(matrix: Matrix, axis: Any, which: Extreme, *, explicit: bool) ->
 
     Of equal entries the first one counts. NaN counts as the extreme in both cases, as in NumPy.
     """
+    matrix.executor.refuse_host(TO_HOST)
     axis = normalized_axis(axis)
     name = f"arg{which.name}"
     count = matrix.shape[0] * matrix.shape[1] if axis is None else matrix.shape[axis]

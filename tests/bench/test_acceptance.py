@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import wollemi as wl
+from wollemi.core.energy import EnergyCounter
 
 pytest.importorskip("wollemi_bench", reason="pip install ./benchmarks")
 
@@ -20,11 +21,12 @@ from wollemi_bench import (
     acceptance,
     acceptance_attention,
     acceptance_cold,
+    acceptance_energy,
     acceptance_kernels,
     fixed_costs,
     fresh_process,
 )
-from wollemi_bench.acceptance import Goal, Time, ratio, seconds
+from wollemi_bench.acceptance import Goal, Quartiles, ratio, seconds
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "benchmarks/one_gpu.sh"
@@ -50,7 +52,7 @@ def test_a_line_says_whether_its_goal_holds(
 
 
 def test_times_and_ratios_have_units_and_spreads() -> None:
-    one, other = Time(2e-6, 3e-6, 4e-6), Time(1e-6, 1e-6, 2e-6)
+    one, other = Quartiles(2e-6, 3e-6, 4e-6), Quartiles(1e-6, 1e-6, 2e-6)
     assert seconds("a", one, "us").value == pytest.approx(3.0)
     found = ratio("a", one, other, most=2.0)
     assert (found.low, found.value, found.high) == pytest.approx((1.0, 3.0, 4.0))
@@ -142,3 +144,33 @@ def test_graphs_of_attention_have_the_edges_of_their_names_once_and_sorted():
     assert all(np.all(np.diff(indices[a:b]) > 0) for a, b in itertools.pairwise(indptr))
     assert indices.min() >= 0
     assert indices.max() < 2000
+
+
+def test_the_energy_of_a_call_is_the_difference_of_the_counter_by_the_number_of_calls(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    on, calls = wl.executor("omp"), itertools.count()
+    worked = 0
+
+    def call() -> None:
+        nonlocal worked
+        worked = next(calls)
+
+    counter = EnergyCounter("test", lambda: 3.0 * worked)
+    monkeypatch.setattr(type(on), "energy_counter", lambda self: counter)
+    work = acceptance_energy.Work(call, on.synchronize)
+    found = acceptance_energy.joules(work, on, 1e-3)
+    assert (found.low, found.median, found.high) == pytest.approx((3.0, 3.0, 3.0))
+
+
+def test_lines_of_energy_compare_products_and_solves_with_each_library(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    on, reads = wl.executor("omp"), itertools.count()
+    counter = EnergyCounter("test", lambda: float(next(reads)))
+    monkeypatch.setattr(type(on), "energy_counter", lambda self: counter)
+    monkeypatch.setattr(acceptance_energy, "peers", lambda on: [])
+    monkeypatch.setattr(acceptance_energy, "race_peers", lambda on: [])
+    found = list(itertools.islice(acceptance_energy.goals(on, 4096), 3))
+    assert [goal.unit for goal in found] == ["mJ", "J", "J"]
+    assert all(goal.value > 0 for goal in found)

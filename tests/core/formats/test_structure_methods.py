@@ -8,6 +8,7 @@ import scipy.sparse as sp
 
 import wollemi as wl
 from wollemi.core.errors import (
+    CaptureRefused,
     InvalidArgument,
     InvalidMatrix,
     ShapeMismatch,
@@ -202,3 +203,18 @@ def test_names_of_the_array_interface(on):
     assert A.size == A.nnz == S.nnz
     assert A.device == getattr(A.data, "device", on.name)
     assert A.asformat("hybrid").device == A.device
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1])
+@pytest.mark.parametrize("name", ["argmax", "argmin"])
+def test_positions_are_refused_in_a_capture_before_any_work(monkeypatch, on, name, axis):
+    def refuse(self, reason):
+        raise CaptureRefused(reason)
+
+    for format in FORMATS:
+        A, _ = sample(on, format=format)
+        with monkeypatch.context() as patch:
+            patch.setattr(type(on), "refuse_host", refuse)
+            patch.setattr(type(on), "run", lambda *a, **k: pytest.fail("work before the refusal"))
+            with pytest.raises(CaptureRefused, match="reads numbers back"):
+                getattr(A, name)(axis=axis)
