@@ -300,7 +300,8 @@ def suite(
         how.check()
         groups.run(how.executor, scale or 1, write=how.json)
         return
-    chosen = list(suites.SUITES) if names == ["all"] else names
+    together = [name for name, one in suites.SUITES.items() if not one.alone]
+    chosen = together if names == ["all"] else names
     for name in chosen:
         suites.suite(name)  # raises if there is none
     if matrices is not None and not matrices.is_dir():

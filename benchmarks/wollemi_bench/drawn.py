@@ -5,10 +5,12 @@ The last number of a case is its seed: ``lognormal:200000,20,3``.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import scipy.sparse as sp
 
-from .generators import Csr, compressed, recursive, stencil7
+from .generators import SEED, Csr, compressed, recursive, stencil7
 
 #: Quadrants of an R-MAT graph that is flatter than Graph500's.
 FLAT = (0.45, 0.22, 0.22, 0.11)
@@ -65,3 +67,45 @@ def shuffled(n: int, seed: int) -> Csr:
     """Return Poisson's equation on n x n x n points in an order that was drawn."""
     order = np.random.default_rng(seed).permutation(n**3)
     return compressed(stencil7(n)[order][:, order])
+
+
+def names_of_collection(count: int, divisor: int = 1) -> list[str]:
+    """Return the names of seeded matrices of eight families, with sizes from one seed.
+
+    Sizes are drawn such that each factor of ten is as likely as the next one.
+
+    Parameters
+    ----------
+    count : int
+        The number of matrices.
+    divisor : int
+        Of the sizes.
+    """
+    rng = np.random.default_rng(SEED)
+
+    def size(least: int, most: int) -> int:
+        return max(8, round(np.exp(rng.uniform(np.log(least), np.log(most))) / divisor))
+
+    def graph(most: int) -> str:
+        nodes = max(4, round(rng.integers(12, most) - np.log2(divisor)))
+        entries = min(size(100_000, 6_000_000), 2**nodes * min(64, 2**nodes // 8))
+        return f"{nodes},{entries}"
+
+    def side() -> int:
+        return max(4, round(rng.integers(12, 80) / divisor ** (1 / 3)))
+
+    def uniform() -> str:
+        rows, columns, entries = size(3_000, 500_000), size(3_000, 500_000), size(50_000, 6_000_000)
+        return f"uniform:{rows},{columns},{min(30 * rows, entries)}"
+
+    families: tuple[Callable[[int], str], ...] = (
+        lambda seed: f"lognormal:{size(3_000, 300_000)},{rng.integers(4, 60)},{seed}",
+        lambda seed: f"two-sorts:{size(3_000, 300_000)},{rng.integers(2, 25)},{seed}",
+        lambda seed: f"dense-blocks:{size(20, 2_000)},{rng.integers(8, 100)},{seed}",
+        lambda seed: f"flat-rmat:{graph(19)},{seed}",
+        lambda seed: f"tetrahedra:{size(3_000, 200_000)},{seed}",
+        lambda seed: f"shuffled:{side()},{seed}",
+        lambda seed: f"rmat:{graph(20)}",
+        lambda seed: uniform(),
+    )
+    return [families[k % len(families)](1 + k // len(families)) for k in range(count)]

@@ -18,8 +18,8 @@ from .generators import Csr
 #: Where tests and benchmarks find real matrices, if no folder is named.
 FOLDER = "WOLLEMI_MATRICES"
 
-#: Prefixes of names: a graph with a uniform matrix of its size, and layers of DLMC.
-GRAPH, LAYERS = "graph:", "layers:"
+#: Prefixes of names: a graph with a uniform matrix of its size, layers of DLMC, and all files.
+GRAPH, LAYERS, FILES = "graph:", "layers:", "files:"
 
 #: File names of matrices of the collection DLMC, and of a selection from it.
 DLMC_ENDINGS, PICKED = (".smtx", ".smtx.gz"), "dlmc_"
@@ -65,6 +65,8 @@ class Matrices:
                 found += self.graph(name.removeprefix(GRAPH))
             elif name == LAYERS:
                 found += self.layers()
+            elif name == FILES:
+                found += self.files()
             else:
                 found += cases([name])
         return found
@@ -111,6 +113,13 @@ class Matrices:
             for path in sorted(self.folder.rglob("*"))
             if path.name.endswith(DLMC_ENDINGS) and path.is_file()
         ]
+
+    def files(self) -> list[Case]:
+        """Return all matrix files of the folder."""
+        if self.folder is None:
+            return []
+        files = (path for path in sorted(self.folder.iterdir()) if path.name.endswith(ENDINGS))
+        return [case(str(path)) for path in files]
 
     def _missing(self, name: str) -> str:
         if self.folder is None:

@@ -15,7 +15,8 @@ from wollemi.core.executor import Executor
 from . import ml, solve, spmv, work
 from .cases import Case, cases, grown
 from .contest import Settings
-from .matrices import GRAPH, LAYERS, Matrices
+from .drawn import names_of_collection
+from .matrices import FILES, GRAPH, LAYERS, Matrices
 from .problem import GPUS
 from .published_rules import RULES
 from .standins import MODELS
@@ -34,6 +35,9 @@ GPU_BUDGET = 2.0
 
 #: The seed of families that are drawn from, if no other is asked for.
 DRAWN = 1
+
+#: The number of drawn matrices in the suite collection.
+DRAWN_MATRICES = 200
 
 #: Processes that compute together with a CPU's contenders: one for each core of the records'
 #: machine.
@@ -95,6 +99,8 @@ class Suite:
         Its share of the time, where that is limited: half a minute or so on two cores.
     without : tuple of str
         Peers that are not asked: each call is compiled anew for each matrix.
+    alone : bool
+        Whether it is left out of ``all``.
     paper : dict or None
         The data of each record on the paper: see :class:`~.report.Record`.
     """
@@ -108,6 +114,7 @@ class Suite:
     batch_seconds: float = BATCH_SECONDS
     weight: float = 1.0
     without: tuple[str, ...] = ()
+    alone: bool = False
     paper: dict[str, Any] | None = None
 
     def scale(self, executor: Executor) -> int:
@@ -252,6 +259,11 @@ def _shapes(scale: int, iterations: int) -> list[Job]:
     return [Job("spmv", names, drawn=True)]
 
 
+def _collection(scale: int, iterations: int) -> list[Job]:
+    del iterations
+    return [Job("spmv", (FILES, *names_of_collection(DRAWN_MATRICES, scale)))]
+
+
 def _everything(scale: int, iterations: int) -> list[Job]:
     del iterations
     n = 1_000_000 // scale
@@ -291,6 +303,16 @@ SUITES = {
         _shapes,
         cpu=4,
         weight=1.0,
+    ),
+    "collection": Suite(
+        "SpMV on all files of the folder of matrices and on 200 matrices of eight families",
+        _collection,
+        cpu=8,
+        weight=4.0,
+        budget=0.5,
+        batch_seconds=SHORT,
+        without=("jax",),
+        alone=True,
     ),
     "everything": Suite(
         "products by every format, orientation and order of a block",
