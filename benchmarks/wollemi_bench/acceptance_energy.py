@@ -6,6 +6,7 @@ a call for a second. A peer's line is its energy over ours.
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -133,6 +134,7 @@ def joules(work: Work, on: Executor, least: float = LEAST) -> Quartiles:
     UnsupportedOperation
         If the device has no energy counter that this process may read.
     """
+    gc.collect()  # memory that is given back during a capture of another library ends it
     work.call()
     work.synchronize()
     samples = []

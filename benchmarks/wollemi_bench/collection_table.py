@@ -1,6 +1,6 @@
-"""The suite collection by family: ``python -m wollemi_bench.collection_table FILE.jsonl --peer cupy``.
+"""The suite collection by family: ``python -m wollemi_bench.collection_table FILE.jsonl``.
 
-A table of Markdown: the number of matrices, a peer's time by ours (geometric mean, least, most),
+``--peer`` names the other library. A table of Markdown: the number of matrices, a peer's time by ours (geometric mean, least, most),
 and the share of the time in which the minimal bytes can be read.
 """
 

@@ -12,6 +12,7 @@ import wollemi as wl
 from wollemi.core.errors import InvalidArgument
 from wollemi_bench import CASES, case
 from wollemi_bench.cases import GROWTH, cases, grown
+from wollemi_bench.drawn import names_of_collection
 from wollemi_bench.standins import MODELS
 
 TINY = {
@@ -286,3 +287,11 @@ def test_what_is_no_case_is_explained(name):
         return
     with pytest.raises(InvalidArgument, match=r"known|expected sizes"):
         case(name)
+
+
+def test_the_collection_has_different_matrices_of_eight_families_the_same_every_time():
+    names = names_of_collection(200)
+    assert names == names_of_collection(200)
+    assert len(set(names)) == 200
+    assert len({one.family for one in cases(names)}) == 8
+    assert all(one.matrix().nnz > 0 for one in cases(names_of_collection(8, 4096)))

@@ -14,7 +14,7 @@ from wollemi.core.errors import InvalidArgument
 from wollemi_bench import generators, runs, suites
 from wollemi_bench.cases import divided
 from wollemi_bench.contest import Settings
-from wollemi_bench.matrices import FOLDER, Matrices, NotHere
+from wollemi_bench.matrices import FILES, FOLDER, Matrices, NotHere
 from wollemi_bench.page import tile_search
 from wollemi_bench.results import read, recorded_contests
 from wollemi_bench.suites import GRAPHS, Job
@@ -164,3 +164,28 @@ def test_the_best_slice_of_each_contest_is_named_with_its_time(tmp_path):
     assert row[0] == "g, sddmm/128"
     assert row[4:] == ("", "128", "2.0")
     assert tile_search.table_of("one", []) == []
+
+
+def test_all_matrix_files_of_a_folder_are_cases(tmp_path):
+    folder = folder_of(tmp_path)
+    (folder / "readme.txt").write_text("no matrix")
+    assert [one.name for one in Matrices(folder).cases([FILES])] == ["IMDB"]
+    assert Matrices().cases([FILES]) == []
+
+
+def test_the_table_of_the_collection_has_families_files_and_all(tmp_path):
+    from wollemi_bench.collection_table import rows
+
+    names = {"rmat:4,20": "rmat", "a.mtx": "", "b.mtx": ""}
+    made = []
+    for (case, family), ratio in zip(names.items(), (2.0, 0.5, 2.0), strict=True):
+        common = {"benchmark": "spmv", "case": case, "family": family, "suite": "collection"}
+        made.append(record(**common, contender="wollemi", ours=True, seconds=1.0))
+        made.append(record(**common, contender="torch", ours=False, seconds=ratio))
+    write(tmp_path / "r.jsonl", made)
+    found = rows(recorded_contests(read(tmp_path / "r.jsonl")), "torch")
+    assert [row.split(" | ")[:3] for row in found] == [
+        ["| rmat", "1", "2.00"],
+        ["| files", "2", "1.00"],
+        ["| all", "3", "1.26"],
+    ]
