@@ -1,7 +1,7 @@
-"""Joules of products and of whole solves, ours and other libraries': the part ``energy``.
+"""Joules of products and of whole solves by wollemi and other libraries: the part ``energy``.
 
 A device's counter includes its idle power, and advances in steps of up to 100 ms: a sample repeats
-a call for a second. A peer's line is its energy over ours.
+a call for a second. A peer's line is its energy divided by wollemi's.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Work:
 
 
 def goals(on: Executor, scale: int) -> Iterator[Goal]:
-    """Yield the energy of each product and solve, and each peer's over ours."""
+    """Yield the energy of each product and solve, and each peer's divided by it."""
     least = LEAST if scale == 1 else 0.02
     for name in PRODUCTS if scale == 1 else ("stencil7:12",):
         yield from _products(name, on, least)
@@ -114,8 +114,8 @@ def _lines(
 ) -> Iterator[Goal]:
     ours = joules(works.pop("wollemi"), on, least)
     factor = {"J": 1.0, "mJ": 1e3}[unit]
-    values = (factor * value for value in (ours.median, ours.low, ours.high))
-    yield Goal(f"{name}, wollemi", *values, unit)
+    low, median, high = factor * ours.low, factor * ours.median, factor * ours.high
+    yield Goal(f"{name}, wollemi", median, low, high, unit)
     for peer, work in works.items():
         try:
             other = joules(work, on, least)

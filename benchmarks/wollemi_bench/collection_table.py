@@ -1,7 +1,8 @@
 """The suite collection by family: ``python -m wollemi_bench.collection_table FILE.jsonl``.
 
-``--peer`` names the other library. A table of Markdown: the number of matrices, a peer's time by ours (geometric mean, least, most),
-and the share of the time in which the minimal bytes can be read.
+``--peer`` names the other library. The table has the number of matrices, the time of the
+peer by that of wollemi (geometric mean, least, most), and the share of the time in which
+the minimal bytes are read.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def _row(family: str, ratios: list[float], shares: list[float]) -> str:
 
 def main(file: Path, peer: Annotated[str, typer.Option(help="Of the records.")] = "cupy") -> None:
     """Print the table."""
-    heads = ("matrices", "number", f"{peer} by ours, mean", "least", "most", "below 1")
+    heads = ("matrices", "number", f"{peer} by wollemi, mean", "least", "most", "below 1")
     print(f"| {' | '.join((*heads, 'share, median', 'least'))} |")
     print("| --- | --: | --: | --: | --: | --: | --: | --: |")
     print("\n".join(rows(recorded_contests(read(file)), peer)))
