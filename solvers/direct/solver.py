@@ -394,18 +394,32 @@ class Direct(Unrecorded, LinOp, metaclass=Configurable):
                 error = self._size_of_step(step, x)
             found, norm = self._residual_norms(residual, sides, better)
             kept = norm <= before
+            falls = bool(np.any(norm < PROGRESS * before)) and bool(np.any(norm))
+            if not place and self.refine and not falls and np.all(np.isfinite(norm)) and norm.any():
+                # rows of very different size: the next step removes the errors of the large ones
+                further = self._further(residual, sides, better, found)
+                if np.any(further[2] < norm) and np.any(further[2] < before):
+                    better, found, norm, error = further
+                    kept, falls = norm <= before, True
             if not kept.any():  # after a solution that is exact to rounding, for example
                 break
             for c in indices(~kept):
                 for old, new in ((x, better), (r, found)):
                     self.executor.run(vector.axpby, column(old, c), column(new, c), 1.0, 0.0)
             norm = np.where(kept, norm, before)
-            falls = bool(np.any(norm < PROGRESS * before)) and bool(np.any(norm))
             x, r, before = better, found, norm
             history.append(norm)
             if not falls:
                 break
         return x, history, error
+
+    def _further(
+        self, residual: ResidualOfWorkspace, sides: RightHandSides, x: Array, r: Array
+    ) -> tuple[Array, Array, Numbers, float | None]:
+        """Return a solution after a refinement step, its residual, their norms, and the error."""
+        better, step = self.executor.copy(x), self._with_factors(r)
+        self.executor.run(vector.axpby, step, better, 1.0, 1.0)
+        return better, *self._residual_norms(residual, sides, better), self._size_of_step(step, x)
 
     def _size_of_step(self, step: Array, x: Array) -> float | None:
         """Return the largest ratio of maximum norms of step and solution, over all columns."""

@@ -269,3 +269,50 @@ def test_lapack_refuses_a_singular_matrix(on, engine):
     S = np.array([[1.0, 2.0], [2.0, 4.0]])
     with pytest.raises(wl.errors.InvalidMatrix, match="singular"):
         Direct(wl.Csr(S, executor=on), engine=engine)
+
+
+def scaled_system(rng, dtype, rows: float, columns: float):
+    """Return a system, its solution, and the digits that its well-conditioned core leaves.
+
+    The rows are multiplied by powers of ten up to ``rows`` and the columns by ones up to
+    ``columns``; both signs of the exponents occur.
+    """
+    n = 60
+    core = random_matrix(rng, n, dtype) + 8 * sp.eye_array(n)
+    left, right = (10.0 ** rng.uniform(-size, size, n) for size in (rows, columns))
+    S = sp.csr_array(sp.diags_array(left) @ core @ sp.diags_array(1 / right)).astype(dtype)
+    x = right.astype(dtype)
+    b = S.astype(np.clongdouble) @ x.astype(np.clongdouble)
+    return S, x, (b if np.dtype(dtype).kind == "c" else b.real).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("engine", ["superlu", "dense"])
+@pytest.mark.parametrize("rows, columns", [(6, 0), (0, 6), (6, 6)])
+def test_the_scales_of_rows_and_columns_cost_no_digits(on, rng, dtype, engine, rows, columns):
+    S, x, b = scaled_system(rng, dtype, rows, columns)
+    found = Direct(wl.Csr(S, executor=on), engine=engine).solve(b)
+    assert found.converged
+    np.testing.assert_allclose(found.x / x, np.ones(60), atol=2e3 * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("seed", [1, 3, 7])
+def test_entries_of_twenty_orders_are_solved_as_scipy_does(on, seed):
+    rng, n = np.random.default_rng(seed), 400
+    S = sp.random_array((n, n), density=4 / n, rng=rng)
+    S = sp.csr_array(S + sp.diags_array(10.0 ** rng.uniform(-10, 10, n)))
+    b = rng.standard_normal(n)
+    scipys = np.linalg.norm(S @ sp.linalg.spsolve(S.tocsc(), b) - b)
+    found = Direct(wl.Csr(S, executor=on)).solve(b)
+    assert np.linalg.norm(S @ found.x - b) <= min(2 * scipys, np.linalg.norm(b))
+
+
+def test_the_structural_rank_does_not_depend_on_the_order_of_entries(monkeypatch):
+    seen = []
+    whole = sp.csgraph.structural_rank
+    monkeypatch.setattr(sp.csgraph, "structural_rank", lambda S: seen.append(S.copy()) or whole(S))
+    S = sp.csr_array(np.roll(np.eye(9), 2, axis=0) + np.roll(np.eye(9), 4, axis=0))
+    S.indices, S.data = S.indices.reshape(-1, 2)[:, ::-1].ravel().copy(), S.data.copy()
+    Direct(wl.Csr((S.data, S.indices, S.indptr), shape=S.shape))
+    (pattern,) = seen
+    np.testing.assert_array_equal(np.diff(pattern.indices.reshape(-1, 2)) > 0, True)
