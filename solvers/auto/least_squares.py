@@ -15,6 +15,7 @@ from ...core.status import Stop
 from ..driver.scaling import norms
 from ..least_squares.lsmr import Lsmr
 from .costs import rates_of
+from .singular import is_orthogonal
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -66,8 +67,8 @@ def shortest(
     -------
     Result
         A column has converged if its residual meets the tolerance of the system; it ends as *least
-        squares* if the residual is minimal but larger. If LSMR reaches its iteration limit, dense
-        orthogonal factors solve systems of up to 2000 rows.
+        squares* if the residual is larger and orthogonal to every column of ``A``. If LSMR does not
+        end so, dense orthogonal factors solve systems of up to 2000 rows.
     """
     tolerance = float(np.clip(TOLERANCE_PART * rtol, LEAST_TOLERANCE, LARGEST_TOLERANCE))
     most = min(ITERATIONS_PER_UNKNOWN * A.shape[0], MOST_ITERATIONS)
@@ -84,6 +85,7 @@ def shortest(
         Stop.CONVERGED if n <= t else Stop.LEAST_SQUARES if s == Stop.CONVERGED else s
         for n, t, s in zip(norm, threshold, found.stops, strict=True)
     ]
+    stops = _proved(stops, A, b, found.x)
     one = np.ndim(b) == 1
     result = Result(
         x=found.x,
@@ -102,6 +104,24 @@ def shortest(
     if ended or not densely:
         return result
     return _by_factors(A, b, result, threshold)
+
+
+def _proved(stops: list[Stop], A: Matrix, b: Any, x: Any) -> list[Stop]:
+    """Return verdicts; *least squares* becomes *stagnated* if a column of A is not orthogonal.
+
+    The rules of LSMR and the rank of orthogonal factors compare with the largest entries of the
+    matrix. Columns of tiny entries have no weight in them.
+    """
+    if Stop.LEAST_SQUARES not in stops:
+        return stops
+    sides, found = (
+        np.asarray(A.executor.to_host(as_block(A.executor, block, A.shape[0], name)))
+        for block, name in ((b, "b"), (x, "x"))
+    )
+    return [
+        Stop.STAGNATED if stop == Stop.LEAST_SQUARES and not met else stop
+        for stop, met in zip(stops, is_orthogonal(A, sides, found), strict=True)
+    ]
 
 
 def fits_densely(A: Matrix, seconds: float | None = None) -> bool:
@@ -192,6 +212,7 @@ def _by_factors(A: Matrix, b: Any, result: Result, threshold: Numbers) -> Result
     ]
     one = np.ndim(b) == 1
     native = A.executor.from_host(np.ascontiguousarray(x))
+    stops = _proved(stops, A, b, like(A.executor, native, b))
     return replace(
         result,
         x=like(A.executor, native, b),

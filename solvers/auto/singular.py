@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 #: on devices, from which the entries are copied. Compare rows of up to MOST_COMPARED rows.
 MOST_ROWS, MOST_ON_DEVICE, MOST_COMPARED = 50_000, 5_000, 2_000
 
+#: A residual is orthogonal to a column if the terms of their product cancel to ORTHOGONAL of their
+#: sizes. NOISE is the relative error of iterations in the elements of a residual.
+ORTHOGONAL, NOISE = 1e-3, 1e-8
+
 #: A real matrix with a largest row sum of ``|D^-1 A|`` below this value is diagonally dominant, and
 #: thus regular.
 DOMINATED = 2.0 - 1e-6
@@ -34,6 +38,30 @@ DOMINATED = 2.0 - 1e-6
 #: Compare at most PAIRS pairs of rows with nearly the same product. NEARLY is the allowed
 #: difference of products in unit roundoffs.
 PAIRS, NEARLY = 32, 64.0
+
+
+def is_orthogonal(A: Matrix, b: Numbers, x: Numbers) -> NDArray[np.bool_]:
+    """Return whether residuals are orthogonal to every column of a matrix, for each column of b.
+
+    Then no ``x`` has a smaller residual. Each column is compared with its own size, so that the
+    answer does not change if columns are scaled, and columns of tiny entries count.
+
+    Parameters
+    ----------
+    A : matrix, shape (m, n)
+        The matrix. Its entries are copied to the host: only failed solves ask for this.
+    b, x : array, shape (m, k) and (n, k)
+        Right-hand sides and least squares solutions, on the host.
+    """
+    S = A.to_scipy().tocsr()
+    sizes = abs(S)
+    wide = np.result_type(S.dtype, b.dtype, x.dtype, np.float64)
+    with np.errstate(all="ignore"):
+        residual = b.astype(wide) - S @ x.astype(wide)
+        noise = np.maximum(NOISE, 10 * np.finfo(x.dtype).eps) * (np.abs(b) + sizes @ np.abs(x))
+        product = np.abs(S.conj().T @ residual)
+        met = product <= sizes.T @ (ORTHOGONAL * np.abs(residual) + noise)
+    return np.asarray(met.all(axis=0))
 
 
 def why_singular(A: Matrix) -> str | None:

@@ -48,6 +48,15 @@ if TYPE_CHECKING:
 #: Continue refinement only if a step reduced the residual at least to this fraction.
 PROGRESS = 0.5
 
+#: A version of values that is before every other one.
+OLDER = -1
+
+#: The reason of a failure with factors of earlier values.
+STALE = (
+    "stagnated: A has new values and the factors are those of the old ones: call solver.update() "
+    "after A.update_values(...)"
+)
+
 
 class Direct(Unrecorded, LinOp, metaclass=Configurable):
     """A direct solver: one analysis of the pattern, one factorization, any number of solves.
@@ -149,6 +158,11 @@ class Direct(Unrecorded, LinOp, metaclass=Configurable):
         return made
 
     @property
+    def _is_stale(self) -> bool:
+        """Whether the matrix has got values after the factors were computed."""
+        return self._version != self.A._values_version
+
+    @property
     def _follows_exactly(self) -> bool:
         """Whether factors after an update are bitwise equal to factors of a new solver."""
         return self._engine.follows_exactly
@@ -176,6 +190,7 @@ class Direct(Unrecorded, LinOp, metaclass=Configurable):
 
     def _take(self, matrix: Matrix, factors: EngineFactors, scale: float) -> None:
         self.A, self._factors, self._scale = matrix, factors, scale
+        self._version = matrix._values_version
         self.factors_nnz = factors.nnz
         fill = factors.nnz / max(matrix.nnz, 1)
         self.notes = [
@@ -337,8 +352,10 @@ class Direct(Unrecorded, LinOp, metaclass=Configurable):
         )
 
     def _explained(self, stops: list[Stop], b: Any) -> dict[Stop, str]:
-        """Return explanations of failures, if the matrix has constants in its null space."""
+        """Return explanations of failures: old factors, or constants in the null space of A."""
         failed = {Stop.STAGNATED, Stop.NOT_FINITE}.intersection(stops)
+        if failed and self._is_stale:
+            return dict.fromkeys(failed, STALE)
         if not failed or self.A.partition is not None:
             return {}
 
@@ -471,6 +488,7 @@ class Direct(Unrecorded, LinOp, metaclass=Configurable):
         )  # not a copy, which would factorize as unpickling does
         made.__dict__.update(self.__dict__)
         made.A, made._transposed = cast(Matrix, A), which if self._transposed == "N" else "N"
+        made._version = OLDER if self._is_stale else made.A._values_version
         return made
 
     @property

@@ -133,6 +133,17 @@ def test_refinement_makes_up_for_factors_of_another_matrix(on, rng):
     assert not short.solve(b).converged
 
 
+def test_a_failure_with_factors_of_earlier_values_names_them(on):
+    S = poisson(8)
+    A = wl.Csr(S, executor=on)
+    solver = Direct(A, rtol=1e-10)
+    A.update_values(on.from_host(-3.0 * S.data))
+    for turned in (solver, solver.T):
+        assert "call solver.update()" in turned.solve(np.ones(64)).reason
+    solver.update()
+    np.testing.assert_allclose(-3.0 * S @ solver.solve(np.ones(64)).x, np.ones(64), rtol=1e-9)
+
+
 def test_a_start_is_refined(on, rng):
     S = poisson(6)
     solver = Direct(wl.Csr(S, executor=on), rtol=1e-10)

@@ -270,3 +270,31 @@ def test_a_limit_of_iterations_is_told_with_the_null_space(on, rng):
     S = sp.diags_array([-1.0, 3.0, -1.5], offsets=[-1, 0, 1], shape=(60, 60))
     regular = wl.solve(wl.Csr(S, executor=on), b, method="gmres", maxiter=2, rtol=1e-8)
     assert regular.reason == Stop.MAX_ITERATIONS.sentence
+
+
+def badly_scaled_rows(n: int, seed: int) -> sp.csr_array:
+    """Return a regular matrix with entries of twenty orders of magnitude."""
+    rng = np.random.default_rng(seed)
+    S = sp.random_array((n, n), density=4 / n, rng=rng)
+    return sp.csr_array(S + sp.diags_array(10.0 ** rng.uniform(-12, 12, n)))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex128"])
+@pytest.mark.parametrize("seed", [0, 5])
+def test_a_regular_matrix_of_bad_scale_is_not_called_singular(dtype, seed):
+    S = badly_scaled_rows(300, seed).astype(dtype)
+    b = np.random.default_rng(seed).standard_normal(300).astype(dtype)
+    found = wl.solve(S, b, rtol=1e-6)
+    assert Stop.LEAST_SQUARES not in found.stops
+
+
+@pytest.mark.parametrize("inside", [True, False])
+def test_a_singular_matrix_of_bad_scale_keeps_its_verdict(inside):
+    n, rng = 300, np.random.default_rng(2)
+    core = sp.random_array((n, n), density=4 / n, rng=rng) + 8 * sp.eye_array(n)
+    rows = sp.csr_array(core).tolil()
+    rows[7] = rows[8] + rows[9]
+    S = sp.csr_array(sp.diags_array(10.0 ** rng.uniform(-2, 2, n)) @ rows.tocsr())
+    b = S @ np.ones(n) if inside else np.ones(n)
+    found = wl.solve(S, b, rtol=1e-6)
+    assert found.converged if inside else found.stops == [Stop.LEAST_SQUARES]
