@@ -225,6 +225,8 @@ class Hints:
         modes = None if self.near_null is None else np.shape(self.near_null)
         if modes is not None and (len(modes) not in (1, 2) or modes[0] != n):
             raise ShapeMismatch(f"near_null: expected shape ({n},) or ({n}, m), got {modes}")
+        if isinstance(self.near_null, (np.ndarray, list)) and not np.isfinite(self.near_null).all():
+            raise InvalidArgument("near_null: expected finite vectors, got NaN or Inf")
         nodes = None if self.coordinates is None else np.shape(self.coordinates)
         if nodes is not None and (len(nodes) != 2 or nodes[0] == 0 or n % nodes[0]):
             raise ShapeMismatch(

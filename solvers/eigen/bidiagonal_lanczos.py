@@ -19,6 +19,7 @@ from ...core.status import Stop
 from ..driver.unrecorded import Unrecorded
 from . import residual, tall
 from .base import agreement_of, basis_size, left_at, require_tolerances, started
+from .multiplicity import Check, distance_of_copies, notes_on_copies
 from .pencil import survive, verdicts
 from .result import SingularResult
 from .scale import ROUNDING, exponent_of, rescaled
@@ -66,7 +67,9 @@ class SingularValues(Unrecorded, Described, metaclass=Configurable):
     ``A V = U B`` and ``A.H U = V B.H + beta v e.T`` are built by alternating products with ``A``
     and ``A.H``; Gram-Schmidt, applied twice, keeps both bases orthonormal. Singular values are
     computed from the small ``B``, not as square roots of eigenvalues, so that small ones keep their
-    digits. A multiple singular value is found once; rounding finds its other copies late, or never.
+    digits. The process finds a multiple singular value once, and its other copies by rounding, late
+    or never. If the values contain a zero or copies, the search starts again orthogonal to their
+    vectors, until it finds no further copy; ``notes`` say so.
 
     References
     ----------
@@ -155,7 +158,7 @@ class SingularValues(Unrecorded, Described, metaclass=Configurable):
         dtype = common_dtype(self.A.dtype, *([] if start is None else [start.dtype]))
         process = _Process(self, dtype, start)
         with np.errstate(invalid="ignore", over="ignore"):  # verdicts report such numbers
-            P, s, Q, restarts = self._iterate(process)
+            P, s, Q, restarts, checked = self._iterate(process)
         order = np.argsort(s, kind="stable")
         s = s[order]
         left = process.U.combined(P[:, order])
@@ -185,10 +188,18 @@ class SingularValues(Unrecorded, Described, metaclass=Configurable):
             solver=type(self).__name__,
             executor=self.executor.name,
             setup_seconds=setup_seconds(self),
+            notes=notes_on_copies(
+                "singular value",
+                s,
+                distance_of_copies(process.largest, eps),
+                lambda found: np.ldexp(found, process.exponent),
+                checked,
+            ),
         )
 
-    def _iterate(self, process: _Process) -> tuple[Numbers, Numbers, Numbers, int]:
+    def _iterate(self, process: _Process) -> tuple[Numbers, Numbers, Numbers, int, bool]:
         eps = float(np.finfo(process.dtype).eps)
+        check = Check(min(self.shape))
         tolerance, restarts, slow = max(self.rtol, eps), 0, False
         while True:
             process.grow()
@@ -196,15 +207,24 @@ class SingularValues(Unrecorded, Described, metaclass=Configurable):
             B = process.B[:used, :used]
             if not np.all(np.isfinite(B)):
                 nothing = np.eye(used, self.k)
-                return nothing, np.full(self.k, np.nan), nothing, restarts
+                return nothing, np.full(self.k, np.nan), nothing, restarts, False
             P, s, Q = _svd(B)
             process.largest = max(process.largest, float(s[0]))
             order = np.arange(used)[:: 1 if self.which == "LM" else -1]
             wanted = order[: self.k]
             errors = np.abs(process.beta * P[-1, wanted])
             done = errors <= np.maximum(tolerance * s[wanted], eps * process.largest)
-            if done.all() or restarts >= self.maxiter or process.complete:
-                return P[:, wanted], s[wanted], Q[:, wanted], restarts
+            unwanted = order[self.k : self.k + 1]
+            is_open = check.open(s[unwanted], np.abs(process.beta * P[-1, unwanted]))
+            over = restarts >= self.maxiter or process.complete
+            if over or (done.all() and not is_open):
+                near = distance_of_copies(process.largest, eps)
+                again = not over and check.begins(s[wanted], near)
+                if not again or not process.restart_apart(P[:, wanted], s[wanted], Q[:, wanted]):
+                    found = P[:, wanted], s[wanted], Q[:, wanted]
+                    return *found, restarts, check.made and not is_open
+                restarts += 1
+                continue
             if self.which == "SM" and not slow and self._takes_long(process):
                 call, met = 'SingularValues(which="SM")', int(np.count_nonzero(done))
                 warn_of_slowness(call, met, self.k, process.products, _OF_SQUARES)
@@ -286,6 +306,22 @@ class _Process:
         self.B[:] = 0
         self.B[np.arange(kept), np.arange(kept)] = s
         self.count = kept
+
+    def restart_apart(self, P: Numbers, s: Numbers, Q: Numbers) -> bool:
+        """Keep singular vectors of ``B``, followed by a random vector orthogonal to them.
+
+        Returns
+        -------
+        bool
+            Whether there is such a vector.
+        """
+        kept = s.size
+        self.U.replace(P, self.size)
+        self.V.replace(Q, self.size)
+        self.B[:] = 0
+        self.B[np.arange(kept), np.arange(kept)] = s
+        self.count = kept
+        return self.V.random(kept)
 
     def residuals(self, left: Array, right: Array, s: Numbers) -> Numbers:
         """Return the joint norms of ``A v - s u`` and ``A^H u - s v``."""

@@ -89,3 +89,18 @@ class KrylovBasis(Vectors):
         self.T[np.arange(kept), np.arange(kept)] = values
         self.T[kept, :kept], self.T[:kept, kept] = tail, tail.conj()
         self.count = kept
+
+    def restart_apart(self, values: Numbers, Y: Numbers) -> bool:
+        """Keep converged Ritz vectors, followed by a random vector orthogonal to them.
+
+        Returns
+        -------
+        bool
+            Whether there is such a vector.
+        """
+        kept = values.size
+        self.replace(Y, self.size)
+        self.T[:] = 0
+        self.T[np.arange(kept), np.arange(kept)] = values
+        self.count = kept
+        return self.random(kept)

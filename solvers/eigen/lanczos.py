@@ -22,6 +22,7 @@ from ...core.status import Stop
 from ..direct import Direct
 from .base import EigenSolver, agreement_of, basis_size, require_tolerances, started
 from .krylov_basis import KrylovBasis
+from .multiplicity import Check, distance_of_copies, notes_on_copies
 from .result import EigenResult
 from .scale import ROUNDING, Measure, is_rounding, rescaled, with_scaled_entries
 from .slow import is_long, remedy, warn_of_slowness
@@ -47,9 +48,6 @@ ASIDE = {np.dtype(np.float32): 3e-4, np.dtype(np.float64): 1e-6}
 #: search after GIVE_UP of them. Errors of a transformed matrix cannot fall below the rounding error
 #: of its inverse, which is not known: for a shift at an eigenvalue of 40 copies, it is 1e-12 of it.
 LOOK, GIVE_UP = 10, 200
-
-#: Eigenvalues with a smaller difference, relative to the size of the matrix, are reported as one.
-ONE_VALUE = 1e-10
 
 
 class Lanczos(EigenSolver, metaclass=Configurable):
@@ -96,8 +94,10 @@ class Lanczos(EigenSolver, metaclass=Configurable):
     Every vector is orthogonalized twice against the whole basis. When a space is exhausted, a new
     random vector extends it, so that zero matrices and small ones are no special cases. A Krylov
     space contains one vector of each eigenspace: rounding finds further copies of multiple
-    eigenvalues late, or not at all, as in ARPACK, and ``notes`` say so. :class:`Lobpcg` finds as
-    many copies as its block has vectors.
+    eigenvalues late, or not at all, as in ARPACK. If the pairs contain a zero or copies, the search
+    starts again orthogonal to them, until it finds no further copy; ``notes`` say so. A multiple
+    eigenvalue of which the first search finds one copy alone, and which is not zero, is not
+    noticed. :class:`Lobpcg` finds as many copies as its block has vectors.
 
     A search for small eigenvalues without ``sigma`` warns after about a second that ``sigma=0`` is
     faster. The search also ends if the residuals meet the tolerance, but the errors of the
@@ -305,7 +305,9 @@ class Lanczos(EigenSolver, metaclass=Configurable):
                 *self.notes,
                 *found.notes,
                 *getattr(self.inverse, "notes", []),
-                *_copies(pencil, found.values[order]),
+                *notes_on_copies(
+                    "eigenvalue", found.values[order], _near(pencil), pencil.values, found.checked
+                ),
             ],
         )  # fmt: skip
 
@@ -329,6 +331,7 @@ class Lanczos(EigenSolver, metaclass=Configurable):
         best = np.inf
         history: list[tuple[Numbers, Numbers]] = []
         slow: list[str] = []
+        check, near = Check(self.shape[0]), _near(operator.pencil)
         while True:
             basis.grow()
             T = basis.T[: basis.used, : basis.used]
@@ -343,6 +346,8 @@ class Lanczos(EigenSolver, metaclass=Configurable):
             history.append((values[wanted], errors))
             largest = float(np.abs(values).max())
             size = np.maximum(np.abs(values[wanted]), eps ** (2 / 3) * largest)
+            unwanted = order[self.k : self.k + 1]
+            is_open = check.open(values[unwanted], np.abs(basis.beta * Y[-1, unwanted]))
             # smaller errors are rounding errors of T
             done = errors <= np.maximum(tolerance * size, eps * largest)
             with np.errstate(divide="ignore"):
@@ -350,13 +355,21 @@ class Lanczos(EigenSolver, metaclass=Configurable):
             best, since = (worst, 0) if worst < 0.5 * best else (best, since + 1)
             stuck = worst <= eps**0.5 and since > 0 and since % LOOK == 0
             over = restarts >= self.maxiter or basis.complete or (stuck and since >= GIVE_UP)
-            if done.all() or over or stuck:
+            if over or ((done.all() or stuck) and not is_open):
                 # without known entries and a transformation, Ritz values estimate the size of A
                 seen = largest if self.sigma is None and self.B is None else 0.0
                 found = self._true_pairs(basis, operator, values[wanted], Y[:, wanted], seen)
                 missed = found.norms > found.limits
-                if over or tolerance < 1e-3 * eps or not missed.any():
-                    return replace(found, restarts=restarts, history=history, notes=slow)
+                met = not missed.any()
+                again = met and not over and check.begins(found.values, near)
+                if again and basis.restart_apart(values[wanted], Y[:, wanted]):
+                    restarts, best, since = restarts + 1, np.inf, 0
+                    continue
+                if over or tolerance < 1e-3 * eps or met:
+                    checked = check.made and not is_open
+                    return replace(
+                        found, restarts=restarts, history=history, notes=slow, checked=checked
+                    )
                 # the residual of the pencil is that of the operator, times the norm of A
                 tolerance *= 0.1 if done.all() else 1.0
             slow = slow or self._told_slowness(basis, int(np.count_nonzero(done)))
@@ -433,17 +446,9 @@ class Lanczos(EigenSolver, metaclass=Configurable):
                 executor.run(vector.axpby, x, x, 1.0 / length, 0.0)
 
 
-def _copies(pencil: Pencil, values: Numbers) -> list[str]:
-    """Return notes on eigenvalues with several copies."""
-    near = ONE_VALUE * (pencil.of_A or 1.0) / (pencil.of_B or 1.0)
-    values = values[np.isfinite(values)]
-    groups = np.split(values, np.flatnonzero(np.diff(values) > near) + 1)
-    return [
-        f"{group.size} copies of the eigenvalue {pencil.values(group)[0]:.10g} were found, which "
-        "come by rounding: there may be more. Lobpcg finds as many as its block has vectors"
-        for group in groups
-        if group.size > 1
-    ]
+def _near(pencil: Pencil) -> float:
+    """Return the distance below which eigenvalues of a pencil are copies of one."""
+    return distance_of_copies((pencil.of_A or 1.0) / (pencil.of_B or 1.0), pencil.eps)
 
 
 @dataclass(frozen=True)
@@ -457,3 +462,4 @@ class _Found:
     restarts: int
     history: list[Any]
     notes: list[str] = field(default_factory=list)
+    checked: bool = False

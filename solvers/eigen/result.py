@@ -162,7 +162,7 @@ class SingularResult:
         thresholds.
     stops : list of Stop
         The stop of each triplet.
-    iterations, products, seconds, solver, executor, setup_seconds
+    iterations, products, seconds, solver, executor, setup_seconds, notes
         As for :class:`EigenResult`.
     """
 
@@ -178,6 +178,7 @@ class SingularResult:
     solver: str
     executor: str
     setup_seconds: float = 0.0
+    notes: list[str] = field(default_factory=list)
 
     @property
     def converged(self) -> bool:
@@ -205,6 +206,7 @@ class SingularResult:
                 "restarts": f"{self.iterations}, {self.products} products with A and A.H",
                 "time": f"{self.seconds:.3g} s, after {self.setup_seconds:.3g} s of set-up",
                 "verdict": self.reason,
+                **{f"note {number}": note for number, note in enumerate(self.notes, 1)},
             },
             "singular value",
             self.s,

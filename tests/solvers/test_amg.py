@@ -345,6 +345,13 @@ def test_rigid_body_modes_are_translations_and_rotations():
         ({"width": -1}, "InvalidArgument", "width"),
         ({"aggressive": -1}, "InvalidArgument", "aggressive"),
         ({"near_null": np.ones(3)}, "ShapeMismatch", "length 4"),
+        ({"near_null": 0}, "ShapeMismatch", r"got shape \(\)"),
+        ({"near_null": "ones"}, "ShapeMismatch", r"got shape \(\)"),
+        ({"near_null": np.full(4, np.nan)}, "InvalidArgument", "finite vectors, got NaN or Inf"),
+        ({"near_null": np.array([1, np.inf, 1, 1])}, "InvalidArgument", "finite vectors"),
+        ({"near_null": np.zeros(4)}, "InvalidArgument", "column 0 is zero"),
+        ({"near_null": np.eye(4)[:, :2] * [1, 0]}, "InvalidArgument", "column 1 is zero"),
+        ({"near_null": np.full(4, 1j)}, "InvalidArgument", "real and imaginary parts"),
     ],
 )
 def test_options_are_checked(options, error, message):

@@ -558,6 +558,7 @@ def test_a_right_hand_side_that_is_none_is_refused(method):
         ({"block_size": 0}, "block_size: expected a divisor of 20"),
         ({"block_size": 7}, "block_size: expected a divisor of 20"),
         ({"near_null": np.ones(3)}, r"near_null: expected shape \(20,\)"),
+        ({"near_null": np.full(20, np.nan)}, "near_null: expected finite vectors"),
         ({"coordinates": np.ones((3, 2))}, "coordinates: expected shape"),
     ],
 )

@@ -503,3 +503,50 @@ def test_a_warning_of_a_long_search_is_at_the_line_of_its_caller(monkeypatch):
 @pytest.mark.parametrize("options", [{"which": "LM"}, {"sigma": 0}, {"which": "SM"}])
 def test_searches_that_are_short_or_have_an_inverse_do_not_warn(options):
     assert wl.solvers.Lanczos(wl.Csr(poisson(20, "float64")), k=2, **options).solve().converged
+
+
+def with_zero_columns(count, repeated=False):
+    """A full-rank random matrix after some columns became zero."""
+    D = sp.random_array((200, 80), density=0.1, rng=np.random.default_rng(0)).toarray()
+    D[:, 3 : 3 + count] = 0
+    if repeated:
+        D[:, 10] = D[:, 11]  # one more zero singular value
+    return D
+
+
+@pytest.mark.parametrize("which", ["SM", "LM"])
+@pytest.mark.parametrize("count", [0, 1, 2, 5])
+@pytest.mark.parametrize("wide", [False, True])
+def test_all_copies_of_zero_are_among_the_smallest_singular_values(which, count, wide):
+    D = with_zero_columns(count, repeated=True)
+    expected = np.sort(np.linalg.svd(D, compute_uv=False))
+    result = wl.solvers.SingularValues(wl.Csr(D.T if wide else D), k=4, which=which).solve()
+    assert result.converged
+    expected = expected[:4] if which == "SM" else expected[-4:]
+    np.testing.assert_allclose(result.s, expected, atol=1e-12)
+    if which == "SM" and 2 <= count + 1 <= 3:
+        assert f"{count + 1} copies of the singular value" in result.notes[0]
+        assert "no further one in a search" in result.notes[0]
+
+
+@pytest.mark.parametrize("options", [{"which": "SM"}, {"which": "SA"}, {"sigma": -0.01}], ids=str)
+@pytest.mark.parametrize("count", [0, 1, 2, 5])
+def test_all_copies_of_zero_are_among_the_smallest_eigenvalues(options, count):
+    D = with_zero_columns(count, repeated=True)
+    G = D.T @ D
+    result = wl.solvers.Lanczos(wl.Csr(0.5 * (G + G.T)), k=4, **options).solve()
+    assert result.converged
+    np.testing.assert_allclose(result.eigenvalues, np.linalg.eigvalsh(G)[:4], atol=1e-11)
+
+
+def test_copies_of_the_smallest_eigenvalue_are_found_if_the_first_search_finds_two():
+    values = np.r_[np.full(4, 0.5), np.linspace(1, 3, 96)]
+    Q = np.linalg.qr(np.random.default_rng(1).standard_normal((100, 100)))[0]
+    G = Q * values**2 @ Q.T
+    result = wl.solvers.Lanczos(wl.Csr(0.5 * (G + G.T)), k=4, which="SA").solve()
+    np.testing.assert_allclose(result.eigenvalues, np.full(4, 0.25), atol=1e-11)
+
+
+def test_a_note_says_that_there_may_be_more_copies_than_pairs():
+    notes = wl.solvers.SingularValues(wl.Csr(with_zero_columns(5)), k=3, which="SM").solve().notes
+    assert "3 copies" in notes[0] and "there may be more" in notes[0]

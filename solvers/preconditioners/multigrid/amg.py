@@ -11,7 +11,7 @@ import numpy as np
 
 from ....core.deprecation import OldOptions
 from ....core.distributed.collected import collected
-from ....core.dtypes import real_dtype
+from ....core.dtypes import is_complex, real_dtype
 from ....core.errors import InvalidArgument, ShapeMismatch, UnsupportedOperation
 from ....core.factors import whole_number
 from ....core.formats import Bsr, Csr, Matrix
@@ -103,7 +103,8 @@ class Amg(Multigrid):
     Raises
     ------
     InvalidArgument
-        If an option is out of its range.
+        If an option is out of its range, or if a vector of ``near_null`` is zero, has NaN or Inf,
+        or is complex and the matrix is real.
     ShapeMismatch
         If ``near_null`` does not have the number of rows of the matrix.
     InvalidMatrix
@@ -448,7 +449,7 @@ class Amg(Multigrid):
         if size is None and isinstance(A, Bsr) and A.blocksize[0] == A.blocksize[1]:
             size = A.blocksize[0]
         if given is not None:
-            shape = np.shape(given) if isinstance(given, (list, tuple)) else tuple(given.shape)
+            shape = tuple(getattr(given, "shape", None) or np.shape(given))
             if len(shape) not in (1, 2) or shape[0] != n or 0 in shape[1:]:
                 raise ShapeMismatch(
                     f"near_null: expected vectors of length {n}, shape ({n}, m), got shape {shape}"
@@ -472,6 +473,8 @@ class Amg(Multigrid):
             given = groups.own_rows(A, given)
         given = native(executor, given, "near_null")
         given = given.reshape(-1, 1) if given.ndim == 1 else given
+        if A.partition is None:  # of a shared matrix, a member may have rows of zeros alone
+            require_vectors(executor, given, A.dtype)
         return executor.copy(given.astype(A.dtype))
 
 
@@ -495,6 +498,24 @@ class _Further:
     size: int
     level: int
     first: groups.OfFirst | None
+
+
+def require_vectors(executor: Executor, near: Array, dtype: np.dtype[Any]) -> None:
+    """Raise InvalidArgument unless the columns of ``near`` can span a near null space."""
+    xp = executor.xp
+    if is_complex(near.dtype) and not is_complex(dtype):
+        raise InvalidArgument(
+            f"near_null: complex vectors, but the matrix is {dtype}: pass their real and imaginary "
+            "parts as columns"
+        )
+    if not bool(xp.all(xp.isfinite(near))):
+        raise InvalidArgument("near_null: expected finite vectors, got NaN or Inf")
+    empty = np.flatnonzero(executor.to_host(xp.all(near == 0, axis=0)))
+    if empty.size:
+        raise InvalidArgument(
+            f"near_null: column {empty[0]} is zero, and a near null space is spanned by vectors "
+            "that are not: leave it out; near_null=None takes a constant for each unknown of a node"
+        )
 
 
 def rigid_body_modes(coordinates: Any) -> np.ndarray[Any, Any]:
