@@ -16,6 +16,8 @@ from .errors import GroupMismatch, ShapeMismatch
 from .operands import OutputTarget, as_block, dimensions, is_host, like, native, no_numbers, plain
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
     from .executor import Array, Executor
     from .linop import LinOp
 
@@ -39,6 +41,13 @@ class VectorMessage(NamedTuple):
     checksums: dict[str, Checksum]
     #: The text of an error; None without one.
     error: str | None
+
+
+class CallMessage(NamedTuple):
+    """The message of a member that constructs a solver or preconditioner."""
+
+    #: The class and its options.
+    about: tuple[str, ...]
 
 
 class Edge:
@@ -140,6 +149,7 @@ class GroupEdge(Edge):
         return found
 
     def _compare(self, messages: list[VectorMessage]) -> None:
+        _of_one_kind(messages)
         for rank, message in enumerate(messages):
             if message.error is not None:
                 raise GroupMismatch(
@@ -200,6 +210,54 @@ class GroupEdge(Edge):
 def edge_of(operator: LinOp) -> Edge:
     """Return the conversion of vectors for an operator."""
     return Edge(operator) if operator.partition is None else GroupEdge(operator)
+
+
+def agree_on_call(operators: Iterable[LinOp], kind: type, options: Mapping[str, Any]) -> None:
+    """Raise GroupMismatch on every rank unless all construct a class with equal options.
+
+    The set-up of different preconditioners makes different exchanges. Members of one process get
+    the same call, and exchange nothing here. Arrays and functions are compared by type alone.
+
+    Parameters
+    ----------
+    operators : iterable of LinOp
+        The operators among the operands.
+    kind : type
+        The class.
+    options : mapping
+        Its options by name.
+    """
+    shared = next((one for one in operators if one.partition is not None), None)
+    links = None if shared is None else shared.executor.links
+    if links is None or links.one_process or links.size == 1:
+        return
+    about = (kind.__name__, *(f"{name}={_shown(options[name])}" for name in sorted(options)))
+    messages = links.all(CallMessage(about))
+    _of_one_kind(messages)
+    _same([message.about for message in messages], kind.__name__)
+
+
+def _shown(option: Any) -> str:
+    """Return an option as text that is equal on all ranks if the option is the same."""
+    if isinstance(option, (float, np.floating)):
+        return f"{option:.6g}"  # ranks may compute it with other rounding errors
+    if (
+        option is None
+        or isinstance(option, (str, bool, int, np.integer))
+        or hasattr(option, "to_dict")
+    ):
+        return repr(option)
+    return type(option).__name__
+
+
+def _of_one_kind(messages: Sequence[Any]) -> None:
+    """Raise GroupMismatch if some members construct a solver and others pass vectors."""
+    if len({type(message) for message in messages}) > 1:
+        each = "; ".join(
+            f"member {rank}: {message.about[0] if message.about else 'a product'}"
+            for rank, message in enumerate(messages)
+        )
+        raise GroupMismatch(f"the members make different calls: {each}")
 
 
 def apply_on_member(operator: LinOp, x: Any, out: Any, alpha: complex, beta: complex) -> Any:

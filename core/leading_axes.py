@@ -69,3 +69,20 @@ def _mismatch(x: Any, expected: str) -> ShapeMismatch:
 
 def _permuted(x: Any, axes: tuple[int, ...]) -> Any:
     return x.permute(axes) if hasattr(x, "permute") else x.transpose(axes)  # PyTorch's, NumPy's
+
+
+def wrong_rows(label: str, shape: tuple[int, ...], rows: int) -> ShapeMismatch:
+    """Return the error for an operand without ``rows`` rows; it has the remedy for batches.
+
+    Examples
+    --------
+    >>> print(wrong_rows("b", (4,), 3))
+    b: expected shape (3,), (3, k) or (..., 3, k), got (4,)
+    """
+    told = f"{label}: expected shape ({rows},), ({rows}, k) or (..., {rows}, k), got {tuple(shape)}"
+    if len(shape) > 1 and shape[-1] == rows:
+        told += (
+            f"; a batch of vectors needs an axis of columns: {label}[..., None], and [..., 0] of "
+            "the result"
+        )
+    return ShapeMismatch(told)

@@ -164,7 +164,14 @@ class Configurable(OperatorType):
         if cls.old_options is not None:
             arguments, options = cls.old_options.by_name(cls, arguments, options)
         _require_known(cls, options, [*option_names(cls), *_OPERANDS])
-        from .distributed.shared import guarded, is_shared, on_every_member, shared_among
+        from .distributed.shared import (
+            guarded,
+            is_shared,
+            on_every_member,
+            operators_among,
+            shared_among,
+        )
+        from .edges import agree_on_call
 
         if batch_among(arguments, options):
             return cls._of_batch(arguments, options)
@@ -178,6 +185,7 @@ class Configurable(OperatorType):
             return on_every_member(group, cls, arguments, options)
         began = perf_counter()
         with guarded(arguments, options), explained(cls, options):
+            agree_on_call(operators_among(arguments, options), cls, _given(cls, arguments, options))
             made = super().__call__(*arguments, **options)
         require_begun(made)
         M = options.get("M", arguments[1] if len(arguments) > 1 else None)

@@ -383,14 +383,15 @@ def _guarded(callback: Callable[[Any], Any], group: Group) -> Callable[[Any], An
 _NO_OPERATORS = frozenset({type(None), bool, int, float, str, list, tuple, np.ndarray})
 
 
-def _operators(arguments: tuple[Any, ...], options: dict[str, Any]) -> list[LinOp]:
+def operators_among(arguments: tuple[Any, ...], options: dict[str, Any]) -> list[LinOp]:
+    """Return the operators among the operands and the options of a call."""
     given = (*arguments, *options.values())
     return [a for a in given if type(a) not in _NO_OPERATORS and isinstance(a, LinOp)]
 
 
 def shared_among(arguments: tuple[Any, ...], options: dict[str, Any]) -> Group | None:
     """Return the group of the first argument that is a shared operator, or None."""
-    return _group_of(_operators(arguments, options))
+    return _group_of(operators_among(arguments, options))
 
 
 def _group_of(operators: list[LinOp]) -> Group | None:
@@ -402,12 +403,12 @@ def _group_of(operators: list[LinOp]) -> Group | None:
 
 def is_shared(arguments: tuple[Any, ...], options: dict[str, Any]) -> bool:
     """Return whether one of the arguments is an operator that a group shares."""
-    return any(a.partition is not None for a in _operators(arguments, options))
+    return any(a.partition is not None for a in operators_among(arguments, options))
 
 
 def guarded(arguments: tuple[Any, ...], options: dict[str, Any]) -> AbstractContextManager[None]:
     """Return a context that tells other ranks of a failure, for operators that they share."""
-    return _guard_of(_operators(arguments, options)) or nullcontext()
+    return _guard_of(operators_among(arguments, options)) or nullcontext()
 
 
 def _guard_of(operators: list[LinOp]) -> AbstractContextManager[None] | None:
@@ -430,7 +431,7 @@ def over_groups(function: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(function)
     def wrapped(*args: P.args, **options: P.kwargs) -> R:
-        operators = _operators(args, options)
+        operators = operators_among(args, options)
         group = _group_of(operators)
         if group is not None:
             return cast("R", on_every_member(group, function, args, options))

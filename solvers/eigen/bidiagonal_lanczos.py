@@ -19,7 +19,7 @@ from ...core.status import Stop
 from ..driver.unrecorded import Unrecorded
 from . import residual, tall
 from .base import agreement_of, basis_size, left_at, require_tolerances, started
-from .multiplicity import Check, distance_of_copies, notes_on_copies
+from .multiplicity import CopySearch, distance_of_copies, notes_on_copies
 from .pencil import survive, verdicts
 from .result import SingularResult
 from .scale import ROUNDING, exponent_of, rescaled
@@ -199,7 +199,7 @@ class SingularValues(Unrecorded, Described, metaclass=Configurable):
 
     def _iterate(self, process: _Process) -> tuple[Numbers, Numbers, Numbers, int, bool]:
         eps = float(np.finfo(process.dtype).eps)
-        check = Check(min(self.shape))
+        check = CopySearch(min(self.shape))
         tolerance, restarts, slow = max(self.rtol, eps), 0, False
         while True:
             process.grow()

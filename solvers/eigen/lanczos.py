@@ -22,7 +22,7 @@ from ...core.status import Stop
 from ..direct import Direct
 from .base import EigenSolver, agreement_of, basis_size, require_tolerances, started
 from .krylov_basis import KrylovBasis
-from .multiplicity import Check, distance_of_copies, notes_on_copies
+from .multiplicity import CopySearch, distance_of_copies, notes_on_copies
 from .result import EigenResult
 from .scale import ROUNDING, Measure, is_rounding, rescaled, with_scaled_entries
 from .slow import is_long, remedy, warn_of_slowness
@@ -44,7 +44,7 @@ MODES = ("normal", "buckling", "cayley")
 #: single and in double precision. Eigenvalues at this distance lose as many digits in the inverse.
 ASIDE = {np.dtype(np.float32): 3e-4, np.dtype(np.float64): 1e-6}
 
-#: Check the true residuals after every LOOK restarts that did not halve the error, and end the
+#: CopySearch the true residuals after every LOOK restarts that did not halve the error, and end the
 #: search after GIVE_UP of them. Errors of a transformed matrix cannot fall below the rounding error
 #: of its inverse, which is not known: for a shift at an eigenvalue of 40 copies, it is 1e-12 of it.
 LOOK, GIVE_UP = 10, 200
@@ -327,11 +327,10 @@ class Lanczos(EigenSolver, metaclass=Configurable):
 
         eps = float(np.finfo(basis.dtype).eps)
         tolerance = max(self.rtol, eps)
-        restarts = since = 0
-        best = np.inf
+        restarts, progress = 0, _Progress()
         history: list[tuple[Numbers, Numbers]] = []
         slow: list[str] = []
-        check, near = Check(self.shape[0]), _near(operator.pencil)
+        check, near = CopySearch(self.shape[0]), _near(operator.pencil)
         while True:
             basis.grow()
             T = basis.T[: basis.used, : basis.used]
@@ -352,18 +351,14 @@ class Lanczos(EigenSolver, metaclass=Configurable):
             done = errors <= np.maximum(tolerance * size, eps * largest)
             with np.errstate(divide="ignore"):
                 worst = float(np.max(errors / size))
-            best, since = (worst, 0) if worst < 0.5 * best else (best, since + 1)
-            stuck = worst <= eps**0.5 and since > 0 and since % LOOK == 0
-            over = restarts >= self.maxiter or basis.complete or (stuck and since >= GIVE_UP)
+            stuck = progress.stopped(worst, eps)
+            over = restarts >= self.maxiter or basis.complete or (stuck and progress.hopeless)
             if over or ((done.all() or stuck) and not is_open):
-                # without known entries and a transformation, Ritz values estimate the size of A
-                seen = largest if self.sigma is None and self.B is None else 0.0
-                found = self._true_pairs(basis, operator, values[wanted], Y[:, wanted], seen)
-                missed = found.norms > found.limits
-                met = not missed.any()
+                found = self._true_pairs(basis, operator, values[wanted], Y[:, wanted], largest)
+                met = not np.any(found.norms > found.limits)
                 again = met and not over and check.begins(found.values, near)
                 if again and basis.restart_apart(values[wanted], Y[:, wanted]):
-                    restarts, best, since = restarts + 1, np.inf, 0
+                    restarts, progress = restarts + 1, _Progress()
                     continue
                 if over or tolerance < 1e-3 * eps or met:
                     checked = check.made and not is_open
@@ -372,17 +367,17 @@ class Lanczos(EigenSolver, metaclass=Configurable):
                     )
                 # the residual of the pencil is that of the operator, times the norm of A
                 tolerance *= 0.1 if done.all() else 1.0
-            slow = slow or self._told_slowness(basis, int(np.count_nonzero(done)))
+            slow = self._told_slowness(basis, int(np.count_nonzero(done)), slow)
             # converged pairs are locked, or the last pair waits for the others' vectors
             extra = max(int(np.count_nonzero(done)), (self.ncv - self.k) // 2)
             kept = order[: min(self.k + extra, self.ncv - 1)]
             basis.restart(values[kept], Y[:, kept])
             restarts += 1
 
-    def _told_slowness(self, basis: KrylovBasis, done: int) -> list[str]:
-        """Warn if a search for small eigenvalues without an inverse is slow; return the note."""
-        if self.sigma is not None or self.which not in ("SM", "SA"):
-            return []
+    def _told_slowness(self, basis: KrylovBasis, done: int, told: list[str]) -> list[str]:
+        """Warn once if a search for small eigenvalues without an inverse is slow; return notes."""
+        if told or self.sigma is not None or self.which not in ("SM", "SA"):
+            return told
         if not is_long(basis.products, self.shape[0], self.ncv, getattr(self.A, "nnz", 0)):
             return []
         words = remedy(self.which, self.A, self.k)
@@ -390,9 +385,14 @@ class Lanczos(EigenSolver, metaclass=Configurable):
         return [warn_of_slowness(call, done, self.k, basis.products, words)]
 
     def _true_pairs(
-        self, basis: KrylovBasis, operator: Transformed, values: Numbers, Y: Numbers, seen: float
+        self, basis: KrylovBasis, operator: Transformed, values: Numbers, Y: Numbers, largest: float
     ) -> _Found:
-        """Return pairs of the pencil with the norms of their residuals."""
+        """Return pairs of the pencil with the norms of their residuals.
+
+        ``largest`` is the largest Ritz value.
+        """
+        # without known entries and a transformation, Ritz values estimate the size of A
+        seen = largest if self.sigma is None and self.B is None else 0.0
         X, transformed = basis.combined(Y), values
         if operator.rescaled:
             self._normalize(operator, X)
@@ -444,6 +444,26 @@ class Lanczos(EigenSolver, metaclass=Configurable):
             length = float(np.sqrt(abs(executor.to_host(value)[0])))
             if length > 0 and np.isfinite(length):
                 executor.run(vector.axpby, x, x, 1.0 / length, 0.0)
+
+
+class _Progress:
+    """The best error of a search, and the number of restarts since it halved."""
+
+    def __init__(self) -> None:
+        self.best, self.since = np.inf, 0
+
+    def stopped(self, worst: float, eps: float) -> bool:
+        """Count a restart; return whether true residuals are to be checked for lack of progress."""
+        if worst < 0.5 * self.best:
+            self.best, self.since = worst, 0
+        else:
+            self.since += 1
+        return worst <= eps**0.5 and self.since > 0 and self.since % LOOK == 0
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether the search ends after the next check."""
+        return self.since >= GIVE_UP
 
 
 def _near(pencil: Pencil) -> float:

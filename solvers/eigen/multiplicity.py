@@ -47,7 +47,7 @@ def may_lack_copies(values: Numbers, near: float) -> bool:
     return bool(suspect and ordered[-1] - ordered[0] > near)
 
 
-class Check:
+class CopySearch:
     """The state of searches for further copies.
 
     Parameters

@@ -294,3 +294,15 @@ def test_least_squares_of_iterations_and_without_full_rank() -> None:
         wj.least_squares(wl.Csr(np.ones((4, 2))), np.arange(4.0))
     with pytest.raises(InvalidArgument, match="damp"):
         wj.least_squares(A, b, damp=-1)
+
+
+@pytest.mark.parametrize(
+    ("function", "name"), [("solve", "b"), ("least_squares", "b"), ("spmm", "B")]
+)
+def test_wrong_shapes_are_told_as_they_were_given(function, name):
+    call = getattr(wl.interop.jax, function)
+    A = wl.Csr(2 * np.eye(3))
+    with pytest.raises(wl.errors.ShapeMismatch, match=rf"a batch .*: {name}\[..., None\]"):
+        call(A, jnp.ones((5, 3)))
+    with pytest.raises(wl.errors.ShapeMismatch, match=r"expected shape \(3,\), .* got \(7,\)$"):
+        call(A, jnp.ones(7))

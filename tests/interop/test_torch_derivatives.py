@@ -308,3 +308,13 @@ def test_new_values_between_forward_and_backward_are_an_error(executor: str, fun
             x.sum().backward()
     want = np.linalg.solve(4 * SQUARE.T, np.ones(6)) if function == "solve" else 4 * SQUARE.sum(0)
     np.testing.assert_allclose(b.grad[:, 0], want, rtol=1e-4)
+
+
+@pytest.mark.parametrize("function", ["solve", "least_squares"])
+def test_a_batch_of_vectors_without_an_axis_of_columns_is_told_the_remedy(function):
+    call = getattr(wl.interop.torch, function)
+    A = wl.Csr(2 * np.eye(3))
+    with pytest.raises(wl.errors.ShapeMismatch, match=r"got \(5, 3\); a batch .*: b\[..., None\]"):
+        call(A, torch.ones(5, 3, dtype=torch.float64))
+    x = call(A, torch.ones(5, 3, dtype=torch.float64)[..., None])[..., 0]
+    np.testing.assert_allclose(x, np.full((5, 3), 0.5))

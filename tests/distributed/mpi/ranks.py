@@ -171,6 +171,7 @@ def different(group: Any) -> None:
     own = S[: N // 2, : N // 2] if group.rank == 0 else S[N // 2 :, N // 2 :]
     from_rows = wl.distributed.Csr.from_rows
     mismatch, shape = wl.errors.GroupMismatch, wl.errors.ShapeMismatch
+    at, Cg, Amg = group.rank, wl.solvers.Cg, wl.preconditioners.Amg
     for bad, error, told in (
         (lambda: wl.distribute(S * mine, group), mismatch, "rank 1: other values. Pass the same A"),
         (lambda: wl.distribute(other, group), mismatch, f"rank {last}: other values"),
@@ -184,6 +185,23 @@ def different(group: Any) -> None:
         (lambda: wl.solve(A, b * mine), mismatch, "b: a whole vector is the same"),
         (lambda: wl.solve(A, np.roll(b, group.rank)), mismatch, "values of rank 1"),
         (lambda: A @ np.stack([b, b * mine], axis=1), mismatch, "A.scatter(x)"),
+        (lambda: Cg(A, M=["jacobi", "amg"][at]), mismatch, "Cg: the members were given different"),
+        (
+            lambda: Cg(A, M=["jacobi", "amg"][at]),
+            mismatch,
+            "member 0: M='jacobi'; member 1: M='amg'",
+        ),
+        (lambda: Cg(A, M=[None, "amg"][at]), mismatch, "member 0: M=None; member 1: M='amg'"),
+        (lambda: Cg(A, M=[wl.Identity(N), np.copy][at]), mismatch, "M=Identity; member 1: M="),
+        (lambda: Cg(A, rtol=10.0 ** (-4 - at)), mismatch, "rtol=0.0001; member 1: rtol=1e-05"),
+        (lambda: Cg(A, M=[Amg(), Amg(theta=0.1)][at]), mismatch, "M=Amg(theta=0.1)"),
+        (lambda: Amg(A, theta=0.1 + 0.1 * at), mismatch, "Amg: the members were given"),
+        (lambda: (Cg if at else wl.solvers.Gmres)(A), mismatch, "member 0: Gmres; member 1: Cg"),
+        (lambda: Cg(A) if at else A @ b, mismatch, "member 0: a product; member 1: Cg"),
+        (lambda: wl.solve(A, b, M=["jacobi", "amg"][at]), mismatch, "members"),
+        (lambda: wl.solve(A, b, method=["cg", "gmres"][at]), mismatch, "members"),
+        (lambda: wl.solve(A, b, rtol=10.0 ** (-4 - at)), mismatch, "members"),
+        (lambda: wl.solvers.Lanczos(A, k=1 + at), mismatch, "k=1; member 1: k=2"),
         (lambda: from_rows(group, own, S.shape), (mismatch, shape), f"the matrix has {N} columns"),
         (lambda: from_rows(group, [own] * 3, S.shape), wl.errors.InvalidMatrix, "its own rows"),
     ):

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 from ...core.deprecation import named_options
 from ...core.errors import ShapeMismatch, UnsupportedDtype
 from ...core.factors import real_number
+from ...core.leading_axes import wrong_rows
 from ...core.products.fusedmm import checked_edge
 from .messages import EdgeFunction, Entries
 from .patterns import Sparse, sparse_of
@@ -70,8 +71,7 @@ def spmm(
     """
     sparse, B = sparse_of(A), whole(B)
     vector = B.ndim == 1
-    block = B[:, None] if vector else B
-    check_dense("B", block, sparse.shape[1])
+    block = columns_of("B", B, sparse.shape[1])
     weights = sparse.values(B.dtype) if values is None else sparse.checked(values)
     weights, block = of_one_dtype("spmm", weights, block)
     (weights, block), lead = folded((weights, 1), (block, 2))
@@ -229,6 +229,20 @@ def _weights_of(
     if values is not None:
         return sparse.checked(values)
     return sparse.values(dtype) if use_values else None
+
+
+def columns_of(label: str, array: jax.Array, rows: int) -> jax.Array:
+    """Return a vector as one column, and blocks of columns as they are.
+
+    Raises
+    ------
+    ShapeMismatch
+        If the array does not have the given rows.
+    """
+    block = array[:, None] if array.ndim == 1 else array
+    if block.ndim < 2 or block.shape[-2] != rows:
+        raise wrong_rows(label, array.shape, rows)
+    return block
 
 
 def check_dense(label: str, array: jax.Array, rows: int, columns: int | None = None) -> None:

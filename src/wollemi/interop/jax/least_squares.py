@@ -13,7 +13,7 @@ import jax.numpy as jnp
 
 from ...core.errors import InvalidArgument
 from ...solvers.differentiable.systems import augmented
-from .functions import check_dense, folded
+from .functions import columns_of, folded
 from .known import assembled_values, known_pattern, weights_of
 from .patterns import sparse_of
 from .sharding import whole
@@ -79,8 +79,7 @@ def least_squares(
     if not damp >= 0:
         raise InvalidArgument(f"damp: expected 0 or a positive number, got {damp}")
     vector = b.ndim == 1
-    block = b[:, None] if vector else b
-    check_dense("b", block, m)
+    block = columns_of("b", b, m)
     weights = weights_of(sparse, values, "least_squares")
     dtype = jnp.result_type(weights, block)
     (weights, block), lead = folded((weights.astype(dtype), 1), (block.astype(dtype), 2))

@@ -20,7 +20,7 @@ from ...core.foreign import Step
 from ...core.formats import Csr
 from ...solvers.differentiable.description import describe, solved, solved_together
 from .device_kernels import apart
-from .functions import check_dense, folded
+from .functions import columns_of, folded
 from .host_kernels import DENSE, ENTRIES, HostKernel
 from .patterns import sparse_of
 from .primitives import as_blocks, define, given
@@ -99,8 +99,7 @@ def solve(
     if m != n:
         raise ShapeMismatch(f"A: expected a square matrix, got shape {sparse.shape}")
     vector = b.ndim == 1
-    block = b[:, None] if vector else b
-    check_dense("b", block, n)
+    block = columns_of("b", b, n)
     weights = sparse.values(b.dtype) if values is None else sparse.checked(values)
     dtype = jnp.result_type(weights, block)
     if dtype not in (jnp.float32, jnp.float64):

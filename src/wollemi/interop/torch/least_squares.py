@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from ...core.errors import InvalidArgument, ShapeMismatch
+from ...core.errors import InvalidArgument
+from ...core.leading_axes import wrong_rows
 from ...solvers.differentiable.systems import augmented
 from .assembled import assembled_values, given
 from .captured import refuse_solve
@@ -78,9 +79,7 @@ def least_squares(
     vector = b.dim() == 1
     block = b[:, None] if vector else b
     if block.dim() < 2 or block.shape[-2] != m:
-        raise ShapeMismatch(
-            f"b: expected shape ({m},), ({m}, k) or (..., {m}, k), got {tuple(b.shape)}"
-        )
+        raise wrong_rows("b", b.shape, m)
     dtype = torch.promote_types(weights.dtype, block.dtype)
     weights, block = weights.to(dtype), block.to(dtype)
     # With fewer rows than columns, the identity block belongs to x: x = A^T y, A x + d^2 y = b.

@@ -17,6 +17,7 @@ from ...core.distributed.matrix import Csr as SharedCsr
 from ...core.distributed.shared import Shared
 from ...core.errors import InvalidArgument, ShapeMismatch, UnsupportedDtype
 from ...core.formats import Csr
+from ...core.leading_axes import wrong_rows
 from ...solvers.differentiable.description import describe, solved, solved_together
 from . import operators
 from .captured import refuse_solve
@@ -103,9 +104,7 @@ def solve(
     vector = b.dim() == 1
     right = b[:, None] if vector else b
     if right.dim() < 2 or right.shape[-2] != n:
-        raise ShapeMismatch(
-            f"b: expected shape ({n},), ({n}, k) or (..., {n}, k), got {tuple(b.shape)}"
-        )
+        raise wrong_rows("b", b.shape, n)
     weights = sparse.values() if values is None else sparse.checked(values)
     dtype = torch.promote_types(weights.dtype, right.dtype)
     if dtype not in (torch.float32, torch.float64):
