@@ -300,7 +300,7 @@ def test_least_squares_of_iterations_and_without_full_rank() -> None:
     ("function", "name"), [("solve", "b"), ("least_squares", "b"), ("spmm", "B")]
 )
 def test_wrong_shapes_are_told_as_they_were_given(function, name):
-    call = getattr(wl.interop.jax, function)
+    call = getattr(wj, function)
     A = wl.Csr(2 * np.eye(3))
     with pytest.raises(wl.errors.ShapeMismatch, match=rf"a batch .*: {name}\[..., None\]"):
         call(A, jnp.ones((5, 3)))

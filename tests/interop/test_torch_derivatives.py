@@ -312,7 +312,7 @@ def test_new_values_between_forward_and_backward_are_an_error(executor: str, fun
 
 @pytest.mark.parametrize("function", ["solve", "least_squares"])
 def test_a_batch_of_vectors_without_an_axis_of_columns_is_told_the_remedy(function):
-    call = getattr(wl.interop.torch, function)
+    call = getattr(wt, function)
     A = wl.Csr(2 * np.eye(3))
     with pytest.raises(wl.errors.ShapeMismatch, match=r"got \(5, 3\); a batch .*: b\[..., None\]"):
         call(A, torch.ones(5, 3, dtype=torch.float64))
