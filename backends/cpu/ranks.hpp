@@ -35,7 +35,30 @@ WL_DEVICE void rank(const I* columns, i64 count, I* places) {
   }
 }
 
-// The same where columns may be equal: equal ones keep their order.
+// The number of columns that two rows share; no row has a column twice. Reads no column behind a
+// row.
+template <class I>
+WL_DEVICE i64 common_columns(const I* columns, i64 count, const I* others, i64 other_count) {
+  using group = typename ranked<I>::group;
+  constexpr int together = ranked<I>::together;
+  i64 common = 0;
+  for (i64 first = 0; first < count; first += together) {
+    I own[together];
+    for (int lane = 0; lane < together; ++lane)
+      own[lane] = first + lane < count ? columns[first + lane] : I(-1);
+    const group mine = *reinterpret_cast<const group*>(own);
+    group found = {};
+    for (i64 other = 0; other < other_count; ++other)
+      found -= mine == others[other];
+    I lanes[together];
+    *reinterpret_cast<group*>(lanes) = found;
+    for (int lane = 0; lane < together; ++lane)
+      common += lanes[lane];
+  }
+  return common;
+}
+
+// As rank, where columns may be equal: equal ones keep their order.
 template <class I>
 WL_DEVICE void rank_in_turn(const I* columns, i64 count, I* places) {
   using group = typename ranked<I>::group;
