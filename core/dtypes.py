@@ -256,7 +256,8 @@ def may_store(stored: DTypeLike, computed: DTypeLike) -> bool:
 
 def is_narrow(dtype: DTypeLike) -> bool:
     """Return whether a dtype has 16 bits: matrices can store it, few kernels compute in it."""
-    return name_of(np.dtype(dtype)) in ML_DTYPES
+    dtype = np.dtype(dtype)
+    return dtype.itemsize == 2 and name_of(dtype) in ML_DTYPES
 
 
 @cache

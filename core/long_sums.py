@@ -21,10 +21,10 @@ LONG = 4096
 
 def in_double_if_long(executor: Executor, array: Array) -> Array:
     """Return single-precision arrays with more than :data:`LONG` terms in double precision."""
-    wide = double_dtype(array.dtype)
-    if array.dtype == wide or array.size <= LONG or not executor.has_double:
+    if array.size <= LONG or not executor.has_double:
         return array
-    return as_dtype(executor, array, wide)
+    wide = double_dtype(array.dtype)
+    return array if array.dtype == wide else as_dtype(executor, array, wide)
 
 
 def has_long_row(indptr: Array) -> bool:

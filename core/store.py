@@ -10,8 +10,7 @@ values.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from .capture import refuse_making
 
@@ -22,8 +21,7 @@ if TYPE_CHECKING:
 V = TypeVar("V")
 
 
-@dataclass(frozen=True)
-class Key(Generic[V]):
+class Key(NamedTuple, Generic[V]):
     """The key of stored data; its type parameter is the type of the data.
 
     Parameters
@@ -46,7 +44,7 @@ class Key(Generic[V]):
 
     def of_size(self, *of: Hashable) -> Key[V]:
         """Return the key of the same kind of data with these parameters."""
-        return replace(self, of=of)
+        return self._replace(of=of)
 
 
 class Store:

@@ -199,10 +199,13 @@ class OmpExecutor(Executor):
             raise RuntimeError(
                 "copy_into within an iteration cannot be recorded; run vector.axpby instead"
             )
+        if target.nbytes < SHARED_COPY:
+            target[...] = source
+            return
         alike = source.dtype == target.dtype and source.shape == target.shape
         contiguous = source.flags.c_contiguous and target.flags.c_contiguous
         apart = not np.may_share_memory(source, target)
-        if target.nbytes >= SHARED_COPY and alike and contiguous and apart:
+        if alike and contiguous and apart:
             self._copy_bytes(source, target)
         else:
             target[...] = source

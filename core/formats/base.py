@@ -218,8 +218,13 @@ class Matrix(Doubled, Methods, Displayed, LinOp):
 
     def _become(self, made: Matrix, follows: bool = False) -> None:
         """Take over the arrays of ``made``, which its owner may continue to use."""
-        self.__dict__.update(made.__dict__)
+        self._take_over(made, follows)
         made._share_values(self)
+        self.__dict__["_follows"] = follows
+
+    def _take_over(self, made: Matrix, follows: bool) -> None:
+        """Take over the arrays of ``made``, which nobody uses any more."""
+        self.__dict__.update(made.__dict__)
         self.__dict__["_follows"] = follows
 
     #: Objects that have recorded programs over arrays of matrices; each has a list ``outdated``.

@@ -34,6 +34,9 @@ class Constructed(Matrix):
         made = self._of_arrays(arg, shape, executor, copy is not False)
         if made is None:
             made = converted(arg, self.format, shape, executor, copy=copy, **options)
+        elif dtype is None:
+            self._take_over(made, homeless(executor, arg))
+            return
         if dtype is not None:
             made = made.astype(dtype)
         self._become(made, homeless(executor, arg))

@@ -26,7 +26,7 @@ from .base import Matrix
 from .batchable import Batchable
 from .compressed import CompressedRows
 from .constructed import Constructed
-from .given import check_axes, checked_shape, own, place
+from .given import check_axes, checked_shape, own, place, require_shape
 from .triangular import SolvesTriangles
 
 if TYPE_CHECKING:
@@ -401,7 +401,15 @@ def compressed_of(
     rows_first: bool,
     values: Callable[[Any], np.ndarray[Any, Any]] = validate.values,
 ) -> C | None:
-    """Return a matrix of compressed rows or columns; None if the argument is no triple."""
+    """Return a matrix of compressed rows or columns of a triple or of SciPy's matrix; or None."""
+    if _is_of_scipy(triple, "csr" if rows_first else "csc"):
+        given = (triple.data, triple.indices, triple.indptr)
+        made = compressed_of(
+            kind, given, triple.shape, executor, copy, rows_first=rows_first, values=values
+        )
+        assert made is not None
+        require_shape(made, shape)
+        return made
     if not (isinstance(triple, tuple) and len(triple) == 3):
         return None
     where = place(executor, *triple)
@@ -415,6 +423,13 @@ def compressed_of(
         shape = shape if rows_first else shape[::-1]
     arrays = (own(where, a, g, copy=copy) for a, g in zip(checked, triple, strict=True))
     return kind._from_arrays(where, checked_shape(shape), *arrays)
+
+
+def _is_of_scipy(arg: Any, format: str) -> bool:
+    """Return whether an object is a two-dimensional matrix of SciPy in a format."""
+    if not type(arg).__module__.startswith("scipy.sparse."):
+        return False
+    return getattr(arg, "format", "") == format and len(arg.shape) == 2
 
 
 def validate_compressed(

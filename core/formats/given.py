@@ -25,6 +25,8 @@ _LARGEST = int(np.iinfo(np.int64).max) - 1
 
 def same_memory(a: Array, b: Array) -> bool:
     """Return whether two host arrays share memory."""
+    if a is b:
+        return isinstance(a, np.ndarray)
     return isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and np.may_share_memory(a, b)
 
 

@@ -69,6 +69,8 @@ def canonical_entries(matrix: Matrix) -> Csr:
 
     Empty rows or columns may be left out, as in :func:`occupied`.
     """
+    if type(matrix) is Csr and not is_hypersparse(matrix.shape[1], matrix.nnz):
+        return canonical(matrix)
     matrix = occupied(matrix).matrix
     return canonical(matrix.T if matrix.format == "csc" else matrix)
 
@@ -101,6 +103,8 @@ def without_duplicates(matrix: Coo) -> Coo:
 
 def rows_or_columns(matrix: Matrix) -> tuple[Csr, bool]:
     """Return compressed rows, or columns if rows need too much memory; and whether columns."""
+    if type(matrix) is Csr:
+        return matrix, False
     if isinstance(matrix, Csc):
         return matrix.T, True
     if isinstance(matrix, Coo) and is_hypersparse(matrix.shape[0], matrix.nnz):

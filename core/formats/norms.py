@@ -159,7 +159,8 @@ def euclidean(executor: Executor, array: Array) -> Any:
     executor.run(vector.norm, column, found)
     plain = executor.to_host(found)[0]
     # The largest value is between the norm divided by the square root of the length, and the norm.
-    if plain > 0 and all(map(_squares_are_safe, (plain, plain / real.type(array.size) ** 0.5))):
+    low, high = _range_of_safe_squares(real)
+    if low * real.type(array.size) ** 0.5 < plain < high:
         return plain
     executor.run(vector.largest, column, found)
     largest = executor.to_host(found)[0]

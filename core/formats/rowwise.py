@@ -61,7 +61,7 @@ def computed(matrix: Matrix) -> Csr:
 
     16-bit values become float32, and integers and booleans become float64.
     """
-    csr: Csr = matrix.asformat("csr")
+    csr: Csr = matrix if type(matrix) is Csr else matrix.asformat("csr")
     if csr.dtype in COMPUTED:
         return csr
     return csr.astype(np.float32 if is_narrow(csr.dtype) else np.float64)
@@ -85,7 +85,7 @@ def canonical(matrix: Matrix) -> Csr:
 
 def canonical_rows(matrix: Matrix) -> Csr:
     """Return the result of :func:`canonical`, but keep integers and booleans."""
-    csr: Csr = matrix.asformat("csr")
+    csr: Csr = matrix if type(matrix) is Csr else matrix.asformat("csr")
     return _summed(csr) if is_exact(csr.dtype) else canonical(csr)
 
 

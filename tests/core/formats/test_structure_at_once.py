@@ -183,3 +183,60 @@ def test_integers_are_exact_at_every_size(on, size, dtype):
         assert_same(on, A < B, D < E)
         for axis in (0, 1):
             np.testing.assert_array_equal(on.to_host(A.sum(axis)), D.sum(axis, dtype=np.int64))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("columns", [[0, 0, 1], [3, 1, 3, 0, 3], [2, 2, 3, 3]])
+def test_repeated_columns_have_the_entries_of_their_column(on, dtype, columns):
+    A = with_duplicates(on).astype(dtype)
+    part = A[:, columns]
+    assert part.has_sorted_indices
+    np.testing.assert_array_equal(part.to_dense(), A.to_dense()[:, columns])
+    summed = A.without_duplicates()[:, columns]
+    assert summed.has_canonical_format
+    np.testing.assert_array_equal(summed.to_dense(), A.to_dense()[:, columns])
+
+
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+@pytest.mark.parametrize(
+    "lengths", [(7, 7), (20, 20), (20, 5), (64, 64), (64, 65), (70, 70), (0, 3), (9, 0)]
+)
+def test_sums_of_rows_of_all_lengths_have_the_bits_of_the_reference(on, index, lengths):
+    rng = np.random.default_rng(3)
+    terms = []
+    for length in lengths:
+        rows = [np.sort(rng.choice(90, length, replace=False)) for _ in range(5)]
+        rows[2] = np.arange(length)  # the same columns where lengths are equal
+        indices = np.concatenate([*rows, []]).astype(index)
+        indptr = np.arange(6, dtype=index) * index(length)
+        terms.append((rng.standard_normal(indices.size), indices, indptr))
+    found, expected = (
+        wl.Csr(terms[0], shape=(5, 90), executor=e) + wl.Csr(terms[1], shape=(5, 90), executor=e)
+        for e in (on, "reference")
+    )
+    assert_same(on, found, expected.to_dense())
+    for mine, other in zip(found.to_scipy().indptr, expected.to_scipy().indptr, strict=True):
+        assert mine == other
+
+
+def test_a_row_in_no_order_is_found_between_rows_that_begin_lower(on):
+    ordered = (np.ones(6), [2, 3, 0, 1, 0, 4], [0, 2, 2, 4, 6])
+    falling = (np.ones(6), [2, 3, 1, 0, 0, 4], [0, 2, 2, 4, 6])
+    twice = (np.ones(6), [2, 3, 1, 1, 0, 4], [0, 2, 2, 4, 6])
+    A = wl.Csr(ordered, shape=(4, 5), executor=on)
+    for other in (ordered, falling, twice):
+        B = wl.Csr(other, shape=(4, 5), executor=on)
+        made = A + B
+        assert made.has_canonical_format
+        np.testing.assert_array_equal(made.to_dense(), A.to_dense() + B.to_dense())
+
+
+@pytest.mark.parametrize("make", [sp.csr_array, sp.csr_matrix, sp.csc_array])
+def test_a_matrix_of_scipy_is_copied_and_its_shape_compared(on, make):
+    S = make(np.array([[1.0, 0, 2], [0, 3, 0]]))
+    kind = wl.Csc if S.format == "csc" else wl.Csr
+    A = kind(S, executor=on)
+    S.data[:] = 9
+    np.testing.assert_array_equal(A.to_dense(), [[1.0, 0, 2], [0, 3, 0]])
+    with pytest.raises(wl.errors.InvalidMatrix, match=r"shape: \(3, 2\) was given"):
+        kind(S, shape=(3, 2), executor=on)
