@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from .executor import Array, Executor
+
+
+class RowLengthSums(NamedTuple):
+    """Sums of the row lengths: of their squares, their maximum, and the nonempty rows."""
+
+    squares: int
+    longest: int
+    filled: int
 
 
 class ArrayScans(ABC):
     """The passes that a backend implements; each returns None where NumPy is as fast."""
 
     @abstractmethod
-    def row_lengths(self, on: Executor, indptr: Array) -> tuple[int, int, int] | None:
-        """Return the sum of squared row lengths, the largest one, and the nonempty rows."""
+    def row_lengths(self, on: Executor, indptr: Array) -> RowLengthSums | None:
+        """Return sums of the row lengths."""
 
     @abstractmethod
     def copy_of_indices(self, on: Executor, indices: Array) -> tuple[Array, int] | None:

@@ -38,7 +38,9 @@ def row_statistics(executor: Executor, indptr: Array, columns: int) -> RowStatis
     known = None if executor.scans is None else executor.scans.row_lengths(executor, indptr)
     if known is None:
         return lengths_in_numbers(executor.to_host(indptr), columns)
-    return in_numbers(int(indptr.size) - 1, columns, int(indptr[-1]), *known)
+    return in_numbers(
+        int(indptr.size) - 1, columns, int(indptr[-1]), known.squares, known.longest, known.filled
+    )
 
 
 def lengths_in_numbers(indptr: Array, columns: int) -> RowStatistics:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...core.array_scans import ArrayScans
+from ...core.array_scans import ArrayScans, RowLengthSums
 from ...core.executor import Array, Executor
 from .level import native
 
@@ -16,13 +16,12 @@ SHARED_COPY = 1 << 20
 class NativeScans(ArrayScans):
     """Array passes in native code."""
 
-    def row_lengths(self, on: Executor, indptr: Array) -> tuple[int, int, int] | None:
-        """Return the sum of squared row lengths, the largest, and the number of nonempty rows."""
+    def row_lengths(self, on: Executor, indptr: Array) -> RowLengthSums | None:
+        """Return sums of the row lengths."""
         entries = int(indptr[-1]) if indptr.size else 0
         if native().recording() or not 0 < entries < COUNTED:
             return None
-        found: tuple[int, int, int] = native().row_lengths(on, indptr)
-        return found
+        return RowLengthSums(*native().row_lengths(on, indptr))
 
     def copy_of_indices(self, on: Executor, indices: Array) -> tuple[Array, int] | None:
         """Copy indices, with all threads if there are many; return the copy and the largest one."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,16 @@ DENSE_ROWS = 200
 
 #: Maximum number of diagonals of a banded matrix.
 BAND = 512
+
+
+class LayoutShape(NamedTuple):
+    """The arguments of kernels that describe a :class:`Layout`, in their order."""
+
+    n: int
+    lower: int
+    upper: int
+    stride: int
+    offset: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,9 +87,9 @@ class Layout:
         return row, row + place - self.lower
 
     @property
-    def shape(self) -> tuple[int, int, int, int, int]:
-        """The numbers that kernels need."""
-        return self.n, self.lower, self.upper, self.stride, self.offset
+    def shape(self) -> LayoutShape:
+        """The arguments of kernels that describe this layout."""
+        return LayoutShape(self.n, self.lower, self.upper, self.stride, self.offset)
 
     def __str__(self) -> str:
         if self.is_dense:

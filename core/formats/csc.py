@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ..dtypes import is_complex
 from ..operations import matrix as operations
-from ..operations import structure
 from .constructed import Constructed
-from .csr import Csr, compressed_of, rearranged
+from .csr import Csr, compressed_of, transposed_arrays
 from .transposed import columns_to_multiply, has_rows_of_transpose, rows_of_transpose
 
 if TYPE_CHECKING:
@@ -90,17 +89,15 @@ class Csc(Constructed):
             and has_rows_of_transpose(source, self.data)
         ):
             return self.by_rows.copy()
-        indptr, indices, data, _ = rearranged(self._columns(), structure.csr_transpose)
-        return Csr._from_arrays(self.executor, self.shape, data, indices, indptr)
+        return transposed_arrays(self._columns()).matrix(self.executor, self.shape)
 
     def _rows_and_order(self) -> tuple[Csr, Array]:
         source = self._transpose_of
         if self._by_rows is None and source is not None and source.indices is self.indices:
             self._by_rows = rows_of_transpose(source, self.data)
         if self._by_rows is None:
-            indptr, indices, data, order = rearranged(self._columns(), structure.csr_transpose)
-            made = Csr._from_arrays(self.executor, self.shape, data, indices, indptr)
-            self._by_rows = (made, order)
+            arrays = transposed_arrays(self._columns())
+            self._by_rows = (arrays.matrix(self.executor, self.shape), arrays.order)
         return self._by_rows
 
     def _in_double(self) -> LinOp | None:

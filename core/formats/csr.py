@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -120,18 +120,17 @@ class Csr(SolvesTriangles, CompressedRows, Constructed, metaclass=Batchable):
 
     def _transpose_pattern(self) -> tuple[Csr, Array]:
         pattern = without_values(self)
-        indptr, indices, data, order = self.executor.run(structure.csr_transpose, pattern)
-        made = Csr._from_arrays(self.executor, self.shape[::-1], data, indices, indptr)
-        return made, order
+        arrays = TransposedArrays(*self.executor.run(structure.csr_transpose, pattern))
+        return arrays.matrix(self.executor, self.shape[::-1]), arrays.order
 
     def _transposed_with_values(self) -> tuple[Csr, Array, Array | None]:
         """Return the transposed pattern and the order, and the values if all are made now."""
         if _TRANSPOSED in self._pattern:
             return *self.transposed_pattern(), None
-        indptr, indices, data, order = rearranged(self, structure.csr_transpose)
+        arrays = transposed_arrays(self)
         zeros = self.executor.zeros((self.nnz,), np.float32)
-        pattern = Csr._from_arrays(self.executor, self.shape[::-1], zeros, indices, indptr)
-        return *self._pattern.get(_TRANSPOSED, lambda: (pattern, order)), data
+        pattern = arrays._replace(data=zeros).matrix(self.executor, self.shape[::-1])
+        return *self._pattern.get(_TRANSPOSED, lambda: (pattern, arrays.order)), arrays.data
 
     def _multiply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
         if y.shape[1] < 2:
@@ -160,8 +159,7 @@ class Csr(SolvesTriangles, CompressedRows, Constructed, metaclass=Batchable):
     def transpose(self, axes: tuple[int, int] | None = None, copy: bool = False) -> Csr:
         """Return the transpose as a new Csr with sorted rows, which shares no memory."""
         check_axes(axes)
-        indptr, indices, data, _ = rearranged(self, structure.csr_transpose)
-        return Csr._from_arrays(self.executor, self.shape[::-1], data, indices, indptr)
+        return transposed_arrays(self).matrix(self.executor, self.shape[::-1])
 
     def sort(self) -> Self:
         """Return this matrix with sorted rows; itself if they are sorted.
@@ -374,6 +372,24 @@ def rearranged(A: Csr, operation: Operation) -> tuple[Array, ...]:
     movable = Csr._from_arrays(A.executor, A.shape, as_movable(A.data), A.indices, A.indptr)
     *arrays, data, order = A.executor.run(operation, movable)
     return *arrays, from_movable(data, A.dtype), order
+
+
+class TransposedArrays(NamedTuple):
+    """The results of ``csr.transpose``: ``data[k]`` is entry ``order[k]`` of the matrix."""
+
+    indptr: Array
+    indices: Array
+    data: Array
+    order: Array
+
+    def matrix(self, executor: Executor, shape: tuple[int, int]) -> Csr:
+        """Return the transpose with these arrays."""
+        return Csr._from_arrays(executor, shape, self.data, self.indices, self.indptr)
+
+
+def transposed_arrays(A: Csr) -> TransposedArrays:
+    """Return the arrays of the transpose, with sorted rows."""
+    return TransposedArrays(*rearranged(A, structure.csr_transpose))
 
 
 def as_movable(values: Array) -> Array:

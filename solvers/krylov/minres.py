@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -135,51 +135,75 @@ def weigh(w: Workspace) -> None:
     w.halt(INDEFINITE, when=w.sigma2 < 0)
 
 
-def rotate(w: Workspace) -> tuple[Any, Any, Any, Any]:
-    """Compute the rotation that ends a column; return gamma, |A r| / |r|, old phi and cosine."""
+class Rotation(NamedTuple):
+    """The rotation that ends a column of the tridiagonal matrix.
+
+    Attributes
+    ----------
+    gamma : value
+        The diagonal entry of the triangular factor.
+    normal_ratio : value
+        ``|A r| / |r|`` before the iteration.
+    last_phi, last_cosine : value
+        ``phi`` and the cosine before the iteration.
+    """
+
+    gamma: Any
+    normal_ratio: Any
+    last_phi: Any
+    last_cosine: Any
+
+
+def rotate(w: Workspace) -> Rotation:
+    """Compute the rotation that ends a column, and store it in ``w``."""
     sigma = sqrt(w.sigma2)
     beta = w.scale * sigma
     gamma = w.scale * sqrt((w.gbar / w.scale) * (w.gbar / w.scale) + w.sigma2)
     cosine = where(gamma > 0, w.gbar / gamma, 0)
     sine = where(gamma > 0, beta / gamma, 1)
-    left = w.scale * sqrt((w.gbar / w.scale) * (w.gbar / w.scale) + w.cosine * w.cosine * w.sigma2)
-    before, last = w.phi, w.cosine
+    normal_ratio = w.scale * sqrt(
+        (w.gbar / w.scale) * (w.gbar / w.scale) + w.cosine * w.cosine * w.sigma2
+    )
+    last_phi, last_cosine = w.phi, w.cosine
     w.epsln, w.dbar = w.sine * beta, -w.cosine * beta
     w.beta, w.sigma, w.gamma = beta, sigma, gamma
-    w.cosine, w.sine, w.phi = cosine, sine, sine * before
-    return gamma, left, before, last
+    w.cosine, w.sine, w.phi = cosine, sine, sine * last_phi
+    return Rotation(gamma, normal_ratio, last_phi, last_cosine)
 
 
-def length(w: Workspace, gamma: Any, left: Any, before: Any, last: Any) -> Any:
+def length(w: Workspace, rotation: Rotation) -> Any:
     """Return the step length along d; halt where the residual is that of least squares.
 
-    ``left`` is ``|A r| / |r|`` before the iteration, which is compared with the largest entry of
-    the tridiagonal matrix, and ``last`` the previous cosine. A column halts if ``A r`` consists of
-    rounding errors only, by one of three tests: it is below eps^(3/4), or far below eps^(1/2) in an
-    iteration that changes nothing; it is about eps^(1/2), and two successive iterations have not
-    changed the residual norm; it is below eps^(1/2), and the residual norm has not fallen by 1 %
-    for 20 iterations. In further iterations, ``A r`` would grow, the directions would approach the
-    null space, and x would grow without bound. Hence x is not changed in the iteration that halts.
+    ``normal_ratio`` is compared with the largest entry of the tridiagonal matrix. A column halts if
+    ``A r`` consists of rounding errors only, by one of three tests: it is below eps^(3/4), or far
+    below eps^(1/2) in an iteration that changes nothing; it is about eps^(1/2), and two successive
+    iterations have not changed the residual norm; it is below eps^(1/2), and the residual norm has
+    not fallen by 1 % for 20 iterations. In further iterations, ``A r`` would grow, the directions
+    would approach the null space, and x would grow without bound. Hence x is not changed in the
+    iteration that halts.
     """
+    gamma, left = rotation.gamma, rotation.normal_ratio
     fell = w.phi < FALLEN * w.mark
     w.since = where(fell, 0, w.since + 1)
     w.mark = where(fell, w.phi, w.mark)
     root = sqrt(w.epsilon)
     tiny = left <= root * sqrt(root) * w.size
-    quiet = (absolute(w.cosine) <= QUIET * root) & (absolute(last) <= QUIET_BEFORE * root)
+    quiet = (absolute(w.cosine) <= QUIET * root) & (
+        absolute(rotation.last_cosine) <= QUIET_BEFORE * root
+    )
     deep = absolute(w.cosine) * left <= DEEP_PRODUCT * w.epsilon * w.size
     deep = deep & (left <= DEEP * root * w.size)
     still = quiet & (left <= ROUNDING * root * w.size)
     stuck = (left <= root * w.size) & (w.since > PATIENCE)
     over = tiny | deep | still | stuck | ~(gamma > 0)
     w.halt(BREAKDOWN, when=over)
-    return where(over, 0, w.cosine * before / gamma)
+    return where(over, 0, w.cosine * rotation.last_phi / gamma)
 
 
 @step
 def advance(w: Workspace) -> None:
     """Set x += (cosine phi / gamma) d, phi *= sine; observes phi."""
-    step_length = length(w, *rotate(w))
+    step_length = length(w, rotate(w))
     w.x += step_length * w.d
     w.observe(w.phi)
 
@@ -190,7 +214,7 @@ def advance_with_residual(w: Workspace) -> None:
 
     phi' = sine phi is the phi of the next iteration.
     """
-    step_length = length(w, *rotate(w))
+    step_length = length(w, rotate(w))
     w.x += step_length * w.d
     # the normalized new Lanczos vector is u / sigma; where sigma is 0 the residual is
     along = where(w.sigma > 0, w.cosine * w.phi / w.sigma, 0)

@@ -122,8 +122,17 @@ class TileLists(NamedTuple):
     plain: ml_choice.Pieces
 
 
-def make_lists(xp: ModuleType, A: Csr) -> tuple[int, Array, Array, Array]:
-    """Return ``ahead``, ``blocks``, ``places`` and ``codes`` of :class:`TileLists`.
+class TileEntries(NamedTuple):
+    """The arrays of :class:`TileLists` that hold the entries."""
+
+    ahead: int
+    blocks: Array
+    places: Array
+    codes: Array
+
+
+def make_lists(xp: ModuleType, A: Csr) -> TileEntries:
+    """Return the entries of all tiles.
 
     Parameters
     ----------
@@ -155,7 +164,7 @@ def make_lists(xp: ModuleType, A: Csr) -> tuple[int, Array, Array, Array]:
     places[of_list * HALF + rows[order] % HALF] = (order - number).astype(A.indices.dtype)
     usual = float(of_blocks.sum()) / int(of_blocks.size) if count else 0.0
     ahead = min(max(int(np.ceil(usual)), 1), MOST_AHEAD)
-    return ahead, blocks.astype(np.int32), places, codes
+    return TileEntries(ahead, blocks.astype(np.int32), places, codes)
 
 
 def shared_bytes(width: int, parts: int, itemsize: int, stages: int = 2) -> int:
@@ -223,7 +232,8 @@ class Tile(GpuAlgorithm):
             raise Unsuited("rows are not sorted: A.sort() returns a sorted matrix")
         m, n = A.shape
         plain = on.pieces(A, 0, sampled=True)
-        return TileLists(-(-m // TILE), -(-n // TILE), *make_lists(on.executor.xp, A), plain)
+        entries = make_lists(on.executor.xp, A)
+        return TileLists(-(-m // TILE), -(-n // TILE), **entries._asdict(), plain=plain)
 
     def run(self, on: Adapter, state: TileLists, call: SddmmCall) -> None:
         """Pack, multiply and sample, one block of the batch and one strip of columns at a time."""

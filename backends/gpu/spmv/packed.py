@@ -7,7 +7,7 @@ on the device for many rows; the plan that contains them belongs to the matrix.
 from __future__ import annotations
 
 from copy import copy
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -118,10 +118,10 @@ class Packed:
             )
         else:
             laid_out = layout_of(executor, lanes, self.length, numbers)
-        self.slice_ptr, total, self.width = laid_out
-        self.values = xp.empty(total, self.dtype)
+        self.slice_ptr, self.width = laid_out.pointers, laid_out.width
+        self.values = xp.empty(laid_out.total, self.dtype)
         if self.code != PATTERN:
-            self.codes = xp.empty(total * (4 if self.code == ABSOLUTE else 2), np.uint8)
+            self.codes = xp.empty(laid_out.total * (4 if self.code == ABSOLUTE else 2), np.uint8)
         self._fill(matrix, self.code)
         return self
 
@@ -200,8 +200,16 @@ def slice_pointers(xp: ModuleType, length: Array, warp: int) -> Any:
     return pointers
 
 
-def layout(xp: ModuleType, length: Array, warp: int, known_width: int) -> tuple[Any, int, int]:
-    """Return the beginnings of slices, their total size, and their common width or 0.
+class SliceLayout(NamedTuple):
+    """The beginnings of slices, their total size, and their common width or 0."""
+
+    pointers: Any
+    total: int
+    width: int
+
+
+def layout(xp: ModuleType, length: Array, warp: int, known_width: int) -> SliceLayout:
+    """Return the layout of the slices of lanes.
 
     Parameters
     ----------
@@ -216,17 +224,15 @@ def layout(xp: ModuleType, length: Array, warp: int, known_width: int) -> tuple[
     )
     if width:
         pointers = xp.arange(pointers.size, dtype=np.int64) * (width * warp)
-    return pointers, int(pointers[-1]), width
+    return SliceLayout(pointers, int(pointers[-1]), width)
 
 
-def layout_here(
-    executor: GpuExecutor, length: Array, warp: int, known_width: int
-) -> tuple[Any, int, int]:
+def layout_here(executor: GpuExecutor, length: Array, warp: int, known_width: int) -> SliceLayout:
     """Return the same, computed by wollemi's kernels."""
     pointers = on_device.slice_pointers(executor, length)
     slices, total = int(pointers.size) - 1, int(pointers[-1])
     width = one_width(total, slices, int(length.max()), warp, known_width)
-    return _equal(executor, slices, width) if width else (pointers, total, 0)
+    return _equal(executor, slices, width) if width else SliceLayout(pointers, total, 0)
 
 
 def width_of(executor: GpuExecutor, lanes: int, numbers: on_device.Numbers) -> int:
@@ -237,16 +243,17 @@ def width_of(executor: GpuExecutor, lanes: int, numbers: on_device.Numbers) -> i
 
 def layout_of(
     executor: GpuExecutor, lanes: int, length: Array | None, numbers: on_device.Numbers
-) -> tuple[Any, int, int]:
+) -> SliceLayout:
     """Return the same for lanes with known numbers; ``length`` is used if widths differ."""
     if width := width_of(executor, lanes, numbers):
         return _equal(executor, -(-lanes // executor.device.warp), width)
-    return on_device.slice_pointers(executor, length), numbers.slices, 0
+    return SliceLayout(on_device.slice_pointers(executor, length), numbers.slices, 0)
 
 
-def _equal(executor: GpuExecutor, slices: int, width: int) -> tuple[Any, int, int]:
+def _equal(executor: GpuExecutor, slices: int, width: int) -> SliceLayout:
     entries = width * executor.device.warp
-    return on_device.equal_slices(executor, slices, entries), slices * entries, width
+    pointers = on_device.equal_slices(executor, slices, entries)
+    return SliceLayout(pointers, slices * entries, width)
 
 
 def one_width(total: int, slices: int, longest: int, warp: int, known_width: int) -> int:

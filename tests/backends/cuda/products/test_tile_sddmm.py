@@ -35,7 +35,8 @@ def pattern(m: int, n: int, density: float, index: str, seed: int = 4) -> Any:
 @pytest.mark.parametrize(("m", "n"), [(1, 1), (64, 128), (65, 129), (300, 1000), (700, 40)])
 def test_lists_have_every_entry_where_its_tile_is(m: int, n: int, index: str) -> None:
     A = pattern(m, n, 0.3, index)
-    _, blocks, places, codes = make_lists(np, A)
+    lists = make_lists(np, A)
+    blocks, places, codes = lists.blocks, lists.places, lists.codes
     rows = np.repeat(np.arange(m), np.diff(A.indptr))
     tiles = -(-n // TILE)
     seen = np.zeros(A.nnz, int)
@@ -54,9 +55,9 @@ def test_lists_have_every_entry_where_its_tile_is(m: int, n: int, index: str) ->
 
 def test_entries_of_one_place_are_two_entries() -> None:
     A = wl.Csr((np.ones(3), [1, 1, 1], [0, 2, 3]), shape=(2, 2), executor=REFERENCE)
-    _, blocks, _, codes = make_lists(np, A)
-    assert blocks[-1] == 1
-    assert sorted(codes[codes != 0xFFFF]) == [1, 1, TILE + 1]
+    lists = make_lists(np, A)
+    assert lists.blocks[-1] == 1
+    assert sorted(lists.codes[lists.codes != 0xFFFF]) == [1, 1, TILE + 1]
 
 
 def test_rows_that_fall_are_not_sorted() -> None:

@@ -81,7 +81,8 @@ def sample(
     A, C, B, values, S = given
     (m, n), k = A.shape, C.shape[1]
     code, parts = ("f4", 2) if C.dtype == np.float32 else ("f2", 1)
-    _, first_blocks, places, codes = make_lists(np, A)
+    lists = make_lists(np, A)
+    first_blocks, places, codes = lists.blocks, lists.places, lists.codes
     width = next(w for w in WIDTHS[parts] if w >= k)
     panels, tiles = -(-m // TILE), -(-n // TILE)
     packed = [np.full(parts * count * TILE * width, 0x7E00, np.uint16) for count in (panels, tiles)]
