@@ -56,7 +56,7 @@ def read_settings(path: str | Path) -> Settings:
         If the file does not exist, or does not describe a solver; the message has the position.
     """
     try:
-        found = json.loads(Path(path).read_text(encoding="utf-8"))
+        settings = json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise InvalidArgument(f"{path}: {error.strerror}") from None
     except UnicodeDecodeError:
@@ -66,7 +66,7 @@ def read_settings(path: str | Path) -> Settings:
             f"{path}, line {error.lineno}, column {error.colno}: not JSON: {error.msg}"
         ) from None
     try:
-        return from_settings(found)
+        return from_settings(settings)
     except InvalidArgument as error:
         raise InvalidArgument(f"{path}: {error}") from None
 

@@ -48,10 +48,10 @@ class SolverTable(Mapping[str, Kind]):
 
     def __getitem__(self, name: str) -> Kind:
         if name not in self._known:
-            found = self.own(name)
-            if found is None:
+            kind = self.own(name)
+            if kind is None:
                 return self._of_others(name)
-            self._known[name] = found
+            self._known[name] = kind
         return self._known[name]
 
     def own(self, name: str) -> Kind | None:
@@ -128,12 +128,12 @@ def _defined(module: str) -> Container[str]:
 @cache
 def _classes(module: str) -> dict[str, Any]:
     """Return the concrete classes that a module defines, by their names in lower case."""
-    found = import_module(f".{module}", __package__)
+    loaded = import_module(f".{module}", __package__)
     return {
         name.lower(): value
-        for name, value in vars(found).items()
+        for name, value in vars(loaded).items()
         if inspect.isclass(value)
-        and value.__module__ == found.__name__
+        and value.__module__ == loaded.__name__
         and not name.startswith("_")
         and not inspect.isabstract(value)
     }
@@ -173,9 +173,9 @@ def discover() -> dict[str, type]:
 def find(name: str, *tables: SolverTable[Any]) -> type | None:
     """Return a class by its name, importing as few modules as possible; a solver by default."""
     for table in tables or (SOLVERS, LEAST_SQUARES, EIGENSOLVERS):
-        found: type | None = table.get(name.lower())
-        if found is not None and found.__name__ == name:
-            return found
+        kind: type | None = table.get(name.lower())
+        if kind is not None and kind.__name__ == name:
+            return kind
     return None
 
 

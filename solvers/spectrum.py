@@ -82,13 +82,13 @@ def estimate(A: LinOp, inverse: LinOp, steps: int = STEPS) -> Spectrum:
     Stewart, Reorthogonalization and stable algorithms for updating the Gram-Schmidt QR
     factorization, Math. Comp. 30 (1976).
     """
-    found = _estimated(A, inverse, steps)
+    estimate_of_spectrum = _estimated(A, inverse, steps)
     low, high = SAFE_SIZES[real_dtype(A.dtype)]
-    if low <= found.radius <= high:
-        return found
+    if low <= estimate_of_spectrum.radius <= high:
+        return estimate_of_spectrum
     scales = scale_for(A), scale_for(inverse)  # squares of norms left their range
     if scales == (1.0, 1.0):
-        return found
+        return estimate_of_spectrum
     scaled = _estimated(times(scales[0], A), times(scales[1], inverse), steps)
     with np.errstate(over="ignore"):
         radius, real = (np.float64(number) / scales[0] / scales[1] for number in scaled)
@@ -97,11 +97,11 @@ def estimate(A: LinOp, inverse: LinOp, steps: int = STEPS) -> Spectrum:
 
 def _estimated(A: LinOp, inverse: LinOp, steps: int) -> Spectrum:
     steps = min(steps, A.shape[0])
-    found = _Weighted(A, inverse).run(steps)
-    if found is None:
-        found = _Euclidean(A, inverse).run(steps)
-    assert found is not None  # the Euclidean product exists for every operator
-    return _from_hessenberg(found)
+    process = _Weighted(A, inverse).run(steps)
+    if process is None:
+        process = _Euclidean(A, inverse).run(steps)
+    assert process is not None  # the Euclidean product exists for every operator
+    return _from_hessenberg(process)
 
 
 #: Repeat the orthogonalization if it reduces the norm of a vector below this fraction. With a
@@ -229,9 +229,9 @@ class _Weighted(_Arnoldi):
 
 
 def _image(operator: LinOp, x: Array) -> Array:
-    made = operator.executor.allocate(x.shape, operator.dtype)
-    operator._apply(x, made, 1.0, 0.0)
-    return made
+    image = operator.executor.allocate(x.shape, operator.dtype)
+    operator._apply(x, image, 1.0, 0.0)
+    return image
 
 
 #: Use the row bound instead of the estimate if it is at most this multiple of it: it is never too
@@ -263,14 +263,14 @@ def row_bound(A: Csr) -> float:
 def largest_row_sum(A: Csr) -> Array:
     """Return the result of :func:`row_bound` as an array of its executor; 1 without rows."""
     executor, n = A.executor, A.shape[0]
-    found = executor.allocate((1,), real_dtype(A.dtype))
+    largest = executor.allocate((1,), real_dtype(A.dtype))
     if n == 0:
-        executor.run(vector.fill, found.reshape(1, 1), 1.0)
-        return found
-    sums = executor.allocate((n,), found.dtype)
+        executor.run(vector.fill, largest.reshape(1, 1), 1.0)
+        return largest
+    sums = executor.allocate((n,), largest.dtype)
     executor.run(coarsen.radius, *row_bounds(A), A.indices, A.data, sums)
-    executor.run(values.largest, sums.reshape(n, 1), found)
-    return found
+    executor.run(values.largest, sums.reshape(n, 1), largest)
+    return largest
 
 
 #: Number of steps of the power method, and the factor that turns its result into a bound: for
@@ -310,10 +310,10 @@ def power_estimate(A: Csr, shared: SharedCsr | None = None) -> float:
         left = POWER_STEPS - step - 1
         if left < 3 and n:
             executor.run(vector.largest, x[:n].reshape(n, 1), norms[left : left + 1])
-    found = executor.to_host(norms)
+    lengths = executor.to_host(norms)
     if shared is not None:
-        found = np.max(shared.executor.links.all(found), axis=0)  # type: ignore[union-attr]
-    last, _, before = (float(norm) for norm in found)
+        lengths = np.max(shared.executor.links.all(lengths), axis=0)  # type: ignore[union-attr]
+    last, _, before = (float(norm) for norm in lengths)
     return float(np.sqrt(last / before)) if before > 0 else before
 
 

@@ -52,10 +52,10 @@ class ThirdParty(Mapping[str, type]):
     @cached_property
     def _points(self) -> dict[str, EntryPoint]:
         """The entry points by name; warns of names of wollemi and of names of two packages."""
-        found: dict[str, EntryPoint] = {}
+        points: dict[str, EntryPoint] = {}
         for point in entry_points(group=self._group):
             name = point.name.lower()
-            first = found.setdefault(name, point)
+            first = points.setdefault(name, point)
             if self.is_own(name):
                 warn_caller(
                     f"{self._group}: {_package(point)} declares {point.name!r}, which is a name of "
@@ -68,7 +68,7 @@ class ThirdParty(Mapping[str, type]):
                     "rename one, uninstall one of the packages, or pass the class itself"
                 )
                 warn_caller(self._twice[name])
-        return found
+        return points
 
     def __iter__(self) -> Iterator[str]:
         return iter(dict.fromkeys((*self._registered, *self._points)))
@@ -93,21 +93,21 @@ class ThirdParty(Mapping[str, type]):
         if name in self._twice:
             raise InvalidArgument(self._twice[name])
         try:
-            found = point.load()
+            kind = point.load()
         except Exception as error:
             raise InvalidArgument(
                 f"{self._group}: {point.name} = {point.value} could not be imported: {error}; "
                 "repair or uninstall the package that declares it"
             ) from error
-        if not isclass(found):
+        if not isclass(kind):
             raise InvalidArgument(
                 f"{self._group}: {point.name} = {point.value} is no class; the entry point names "
                 "the module and the class"
             )
-        self._registered[name] = found
-        if not is_of_wollemi(found) and "registered_name" not in vars(found):
-            found.registered_name = name  # type: ignore[attr-defined]
-        return found
+        self._registered[name] = kind
+        if not is_of_wollemi(kind) and "registered_name" not in vars(kind):
+            kind.registered_name = name  # type: ignore[attr-defined]
+        return kind
 
     def declared(self, name: str, kind: type) -> EntryPoint | None:
         """Return another package's entry point with this name, for a class from elsewhere."""
@@ -186,8 +186,8 @@ def register(kind: type, name: str | None = None) -> type:
 
     bases = (KrylovSolver, LeastSquaresSolver)
     _require(kind, bases, "KrylovSolver or LeastSquaresSolver")
-    given = kind.__name__.lower() if name is None else name.lower()
-    return _added(SOLVERS, kind, given, "solver")
+    key = kind.__name__.lower() if name is None else name.lower()
+    return _added(SOLVERS, kind, key, "solver")
 
 
 def register_preconditioner(
@@ -227,8 +227,8 @@ def register_preconditioner(
     from .preconditioners.base import Preconditioner
 
     _require(kind, (Preconditioner,), "Preconditioner")
-    given = kind.__name__.lower() if name is None else name.lower()
-    added: type[Preconditioner] = _added(PRECONDITIONERS, kind, given, "preconditioner")
+    key = kind.__name__.lower() if name is None else name.lower()
+    added: type[Preconditioner] = _added(PRECONDITIONERS, kind, key, "preconditioner")
     return added
 
 
@@ -256,12 +256,12 @@ def _added(table: ThirdParty, kind: type, name: str, role: str) -> Any:
 
 def usable(table: ThirdParty, condition: Callable[[type], bool]) -> dict[str, type]:
     """Return the classes that can be imported and meet a condition, by their names."""
-    found = {}
+    kinds = {}
     for name in table:
         try:
             kind = table[name]
         except InvalidArgument:
             continue  # a request by name raises the error
         if condition(kind):
-            found[name] = kind
-    return found
+            kinds[name] = kind
+    return kinds

@@ -41,11 +41,11 @@ def about_error(error: float | None, condition: float | None) -> list[str]:
     if error is None or not error > LARGE_ERROR:
         return []
     why = "" if condition is None else f" (condition number of at least {condition:.1g})"
-    said = (
+    text = (
         f"the matrix is ill-conditioned{why}: x may be off by a relative error of {error:.1g} "
         "although the residual meets the tolerance; lower rtol, or scale the system"
     )
-    return [Note(said, Topic.ERROR)]
+    return [Note(text, Topic.ERROR)]
 
 
 def about_constants(A: LinOp, b: Any) -> list[str]:
@@ -94,9 +94,9 @@ def rounding_of(A: LinOp, x: Any) -> NDArray[np.float64]:
     assert block is not None
     rows: Csr = A.asformat("csr")  # type: ignore[attr-defined]
     read = A.executor.transfer(rows.indptr, rows.indices, rows.data, block).read()
-    indptr, indices, data, found = (np.asarray(a) for a in read)
+    indptr, indices, data, sides = (np.asarray(a) for a in read)
     lines = np.repeat(np.arange(A.shape[0]), np.diff(indptr))
-    sizes, entries = np.abs(found).astype(np.float64), np.abs(data).astype(np.float64)
+    sizes, entries = np.abs(sides).astype(np.float64), np.abs(data).astype(np.float64)
     columns = [np.bincount(lines, entries * column[indices], A.shape[0]) for column in sizes.T]
-    eps = float(np.finfo(found.dtype).eps)
+    eps = float(np.finfo(sides.dtype).eps)
     return np.array([eps * float(np.linalg.norm(column)) for column in columns])

@@ -230,15 +230,15 @@ class Attempts:
         """
         separately, slow = self.separately, not last and (self._gave_up or self._diverged)
         self.separately = separately if slow else None
-        found = None if separately is None else separately(slow)
-        if found is None:
+        result = None if separately is None else separately(slow)
+        if result is None:
             return False
-        self.tried += found.attempts
-        self.notes += [note for note in found.notes if note not in self.notes]
-        self.best = found if self.best is None else self._better(found)
-        ended = {stop for stop in found.stops if stop != Stop.CONVERGED}
+        self.tried += result.attempts
+        self.notes += [note for note in result.notes if note not in self.notes]
+        self.best = result if self.best is None else self._better(result)
+        ended = {stop for stop in result.stops if stop != Stop.CONVERGED}
         if ended == {Stop.LEAST_SQUARES}:
-            self.best, self.ended_by = found, Stop.LEAST_SQUARES
+            self.best, self.ended_by = result, Stop.LEAST_SQUARES
         return self._is_settled()
 
     def _try_least_squares(self) -> None:
@@ -246,26 +246,26 @@ class Attempts:
         self.by_least_squares = True
         if not isinstance(self.A, Matrix) or self.A.partition is not None:
             return
-        found = self._shortest(None)
-        how = "orthogonal factors" if found.notes else "lsmr"  # only orthogonal factors leave one
-        self.best = found if self.best is None else self._better(found)
-        ended = [s for s in found.stops if s != Stop.CONVERGED]
-        if ended and all(s == Stop.LEAST_SQUARES for s in ended) and self._is_least(found):
-            self.best, self.ended_by = found, Stop.LEAST_SQUARES
+        result = self._shortest(None)
+        how = "orthogonal factors" if result.notes else "lsmr"  # only orthogonal factors leave one
+        self.best = result if self.best is None else self._better(result)
+        ended = [s for s in result.stops if s != Stop.CONVERGED]
+        if ended and all(s == Stop.LEAST_SQUARES for s in ended) and self._is_least(result):
+            self.best, self.ended_by = result, Stop.LEAST_SQUARES
             self.notes.append(Note(f"{LEAST}, by {how}", Topic.SHORTEST))
-        elif not ended and self.best is found:
+        elif not ended and self.best is result:
             self.notes.append(SHORTEST)
 
     def _shortest(self, seconds: float | None) -> Result:
         """Return a least squares solution; it is the shortest one if ``x0`` is None."""
         assert isinstance(self.A, Matrix)
         began = time.perf_counter()
-        found = shortest(self.A, self.b, self.x0, self.rtol, self.atol, seconds)
-        setup = time.perf_counter() - began - found.seconds
-        self._record(Candidate("lsmr"), setup, found.iterations, found.seconds, ending_of(found))
-        found = changed(found, M="")
-        self.notes += [note for note in found.notes if note not in self.notes]
-        return found
+        result = shortest(self.A, self.b, self.x0, self.rtol, self.atol, seconds)
+        setup = time.perf_counter() - began - result.seconds
+        self._record(Candidate("lsmr"), setup, result.iterations, result.seconds, ending_of(result))
+        result = changed(result, M="")
+        self.notes += [note for note in result.notes if note not in self.notes]
+        return result
 
     def _sign_of_singular(self, candidate: Candidate, result: Result) -> str | None:
         """Return why the matrix of a solved system is singular, None if there is no sign of it.
@@ -280,8 +280,8 @@ class Attempts:
             return "A is singular to working precision" if large else None
         if candidate.method in ("cg", "minres") and candidate.M is None:
             return None
-        found = why_singular(self.A)
-        return found and f"{found}: it is singular"
+        sign = why_singular(self.A)
+        return sign and f"{sign}: it is singular"
 
     def _shorten(self, candidate: Candidate, result: Result) -> None:
         """Replace a solution of a singular system by the shortest one, or add a note."""
@@ -300,8 +300,8 @@ class Attempts:
         lengths = [norms(self.A.executor, self._block(r.x)) for r in (result, shorter)]
         if np.all(lengths[1] <= LENGTH_RATIO * lengths[0]):
             self.best = shorter
-            kept = without(self.notes, Topic.ERROR)  # of a longer solution
-            self.notes = [*kept, Note(f"{why}. {SHORTEST}", Topic.SHORTEST)]
+            other_notes = without(self.notes, Topic.ERROR)  # of a longer solution
+            self.notes = [*other_notes, Note(f"{why}. {SHORTEST}", Topic.SHORTEST)]
 
     def _block(self, x: Any) -> Any:
         return as_block(self.A.executor, x, self.A.shape[1], "x")
@@ -415,12 +415,12 @@ class Attempts:
     @property
     def budget(self) -> int:
         """The largest number of iterations of one attempt."""
-        given = [] if self.maxiter is None else [int(self.maxiter)]
+        limits = [] if self.maxiter is None else [int(self.maxiter)]
         if self.stop is not None:
-            given += [int(count) for count in limits_of(self.stop, Iterations, "count")]
-            if not given and limits_of(self.stop, Time, "seconds"):
+            limits += [int(count) for count in limits_of(self.stop, Iterations, "count")]
+            if not limits and limits_of(self.stop, Time, "seconds"):
                 return UNLIMITED
-        return min(given, default=10 * max(self.A.shape[0], 1))
+        return min(limits, default=10 * max(self.A.shape[0], 1))
 
     def _is_settled(self) -> bool:
         """Return whether no further attempt can change the result."""
@@ -676,11 +676,11 @@ class Attempts:
         if best is None or not solved:
             return self.x0
         executor, edge = self.A.executor, edge_of(self.A)
-        block, given = edge.enter(x=best.x, x0=self.x0)
+        block, initial = edge.enter(x=best.x, x0=self.x0)
         assert block is not None
         start = executor.zeros(tuple(block.shape), block.dtype)
-        if given is not None:
-            executor.run(vector.axpby, as_dtype(executor, given, block.dtype), start, 1.0, 0.0)
+        if initial is not None:
+            executor.run(vector.axpby, as_dtype(executor, initial, block.dtype), start, 1.0, 0.0)
         take(executor, start, block, solved)
         return edge.leave(start, self.b)
 

@@ -238,17 +238,17 @@ class Candidates:
 
     def jacobi_iterations(self, factor: float = 1.0) -> float:
         """Return the expected iterations of CG with Jacobi, times a factor of the method."""
-        found = self.properties
-        weak = found.dominance
+        properties = self.properties
+        weak = properties.dominance
         levels = self._guessed_levels()
-        if found.has_structure and found.structure.dimension < UNRELIABLE:
-            levels = float(found.structure.levels)
+        if properties.has_structure and properties.structure.dimension < UNRELIABLE:
+            levels = float(properties.structure.levels)
         by_levels = ITERATIONS_PER_LEVEL * levels * self.reduction * factor
-        if found.block_size > 1:
+        if properties.block_size > 1:
             by_levels *= FACTOR_OF_BLOCKS
-        elif not found.looks_diffusive:
+        elif not properties.looks_diffusive:
             by_levels *= (
-                FACTOR_OF_WAVES if found.facts.negative_for_constants else FACTOR_OF_UNKNOWN
+                FACTOR_OF_WAVES if properties.facts.negative_for_constants else FACTOR_OF_UNKNOWN
             )
         most = 20.0 * self.n
         if weak < 1:
@@ -269,10 +269,10 @@ class Candidates:
     @property
     def has_weak_diagonal(self) -> bool:
         """Whether off-diagonal row sums of a non-Hermitian matrix far exceed the diagonal."""
-        found = self.properties
-        if found.facts.hermitian or not self.on_host or not found.dominance > WEAK_ROW:
+        properties = self.properties
+        if properties.facts.hermitian or not self.on_host or not properties.dominance > WEAK_ROW:
             return False
-        return found.sample.weakness > WEAK_QUARTILE
+        return properties.sample.weakness > WEAK_QUARTILE
 
     @property
     def is_along_a_line(self) -> bool:
@@ -300,9 +300,9 @@ class Candidates:
     @property
     def _is_mesh(self) -> bool:
         """Whether the number of levels predicts the iterations, as it does for diffusion."""
-        found = self.properties
-        known = not found.has_structure or found.structure.dimension < UNRELIABLE
-        return known and found.looks_diffusive
+        properties = self.properties
+        known = not properties.has_structure or properties.structure.dimension < UNRELIABLE
+        return known and properties.looks_diffusive
 
     def _per_iteration(self, method: str, apply: float = 0.0) -> float:
         times = APPLICATIONS.get(method, 1)
@@ -321,12 +321,12 @@ class Candidates:
         plain = M is None or _is(M, Jacobi)
         if method == "cg" and plain and self.on_host:  # a launch for a few scalars is not free
             more["kind"] = EstimatingCg
-        made = {"label": "jacobi" if M is not None and plain else "",
+        defaults = {"label": "jacobi" if M is not None and plain else "",
                 "options": self._options(method)} | more  # fmt: skip
         return Candidate(
             method, M, setup=self.rates.call, per_iteration=self._per_iteration(method),
             iterations=self.jacobi_iterations(factor),
-            trusted=self._is_mesh and not self.jumps, alike=1.0, **made,
+            trusted=self._is_mesh and not self.jumps, alike=1.0, **defaults,
         )  # fmt: skip
 
     def factors(self, method: str, *, match: bool = False, **more: Any) -> Candidate:

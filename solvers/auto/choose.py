@@ -154,10 +154,12 @@ def solve(
     >>> wl.solve(A, np.array([1.0, 2.0]), maxiter=10).notes
     ['cg: the matrix is symmetric and its diagonal positive', 'M: jacobi, the diagonal has no zero']
     """
-    given = SolveLimits(rtol, atol, maxiter, stop)
-    asked, limits = asked_method(method, M).without_limits(given)
+    limits_of_call = SolveLimits(rtol, atol, maxiter, stop)
+    requested_method, limits = asked_method(method, M).without_limits(limits_of_call)
     hints = hints_of(near_null, coordinates, block_size, symmetric, positive_definite)
-    call = SolveCall(asked, limits, restart, hints, budget, effort, callback, progress, loggers)
+    call = SolveCall(
+        requested_method, limits, restart, hints, budget, effort, callback, progress, loggers
+    )
     if isinstance(A, np.ndarray) and A.ndim > 2:
         A = Csr(A)  # its first axes count matrices
     if is_batch(A):
@@ -168,14 +170,14 @@ def solve(
     operator.executor.refuse_capture(SOLVES)
     rectangular = operator.shape[0] != operator.shape[1]
     _require_valid(call, operator, rectangular)
-    if rectangular if asked.is_auto else asked.is_least_squares:
+    if rectangular if requested_method.is_auto else requested_method.is_least_squares:
         rtol, atol, maxiter, stop = limits
         unused = {
             "restart": restart, "stop": stop, "budget": budget, "progress": progress,
             "loggers": loggers,
         }  # fmt: skip
         return solve_rectangular(
-            operator, b, x0, method=asked, rtol=rtol, atol=atol, maxiter=maxiter,
+            operator, b, x0, method=requested_method, rtol=rtol, atol=atol, maxiter=maxiter,
             callback=callback, unused=unused,
         )  # fmt: skip
     return _solve_square(operator, b, x0, call, conversion_notes(A, operator))
@@ -254,7 +256,7 @@ def _solve_square(
 
     ``converted`` are the notes on the conversion of the user's matrix.
     """
-    asked, hints, (rtol, atol, maxiter, stop) = call.asked, call.hints, call.limits
+    requested_method, hints, (rtol, atol, maxiter, stop) = call.asked, call.hints, call.limits
     if hints.given and operator.partition is None:  # members of a group give their own rows
         hints.check(operator.shape[0])
     matrix = None
@@ -267,10 +269,16 @@ def _solve_square(
     counted, stops = maxiter is not None, stop is not None
     plan = planned(
         operator,
-        Question(asked, columns_of(b), rtol, call.restart, counted, stops, call.effort, hints),
+        Question(
+            requested_method, columns_of(b), rtol, call.restart, counted, stops, call.effort, hints
+        ),
     )
     again = call.repeated()
-    if x0 is None and stop is None and (null := constant_null_space(operator, asked)) is not None:
+    if (
+        x0 is None
+        and stop is None
+        and (null := constant_null_space(operator, requested_method)) is not None
+    ):
         return solve_projected(operator, null, partial(again, operator), b, rtol, atol)
     small = shortest_of_small(operator, b, rtol, atol) if tiny else None
     if small is not None:

@@ -121,7 +121,7 @@ def solve_components(
         return None
     block = np.asarray(A.executor.to_host(as_block(A.executor, b, A.shape[0], "b")))
     share = (2.0 * len(pieces)) ** -0.5 if atol > 0 else 1.0
-    found = [
+    results = [
         solve(
             piece.A,
             np.ascontiguousarray(block[piece.rows]),
@@ -130,7 +130,7 @@ def solve_components(
         )
         for piece in pieces
     ]
-    return _together(A, b, block, pieces, found, count, rtol, atol)
+    return _together(A, b, block, pieces, results, count, rtol, atol)
 
 
 def _together(

@@ -166,8 +166,8 @@ class SmallMatrix:
         wide = np.clongdouble if np.iscomplexobj(b) or np.iscomplexobj(x) else np.longdouble
         if np.iscomplexobj(self._matrix):
             wide = np.clongdouble
-        made: Numbers = b.astype(wide) - self._matrix.astype(wide) @ x.astype(wide)
-        return made.astype(np.result_type(self._matrix, b, x))
+        residual: Numbers = b.astype(wide) - self._matrix.astype(wide) @ x.astype(wide)
+        return residual.astype(np.result_type(self._matrix, b, x))
 
     @property
     def is_regular_to_precision(self) -> bool:
@@ -221,17 +221,17 @@ class SmallMatrix:
         return min(self.condition * max(float(np.max(backward, initial=0.0)), eps), 1.0)
 
     def _applied(self, b: Numbers) -> Numbers:
-        found: Numbers = np.linalg.solve(self._matrix, b)
-        return found
+        solution: Numbers = np.linalg.solve(self._matrix, b)
+        return solution
 
 
 def _times_power(numbers: Numbers, exponents: int | Numbers) -> Numbers:
     """Return numbers times powers of two, also powers out of the range of a single factor."""
     if not np.iscomplexobj(numbers):
         return np.ldexp(numbers, exponents)
-    made = np.empty_like(numbers)
-    made.real, made.imag = (np.ldexp(part, exponents) for part in (numbers.real, numbers.imag))
-    return made
+    scaled = np.empty_like(numbers)
+    scaled.real, scaled.imag = (np.ldexp(part, exponents) for part in (numbers.real, numbers.imag))
+    return scaled
 
 
 def _stored(A: Matrix) -> tuple[Numbers, float]:
@@ -281,8 +281,8 @@ class _System:
     def overflowing(self, x: Numbers) -> NDArray[np.bool_]:
         """Return which columns of a solution of the scaled system are too large for the dtype."""
         with np.errstate(all="ignore"):
-            made = _times_power(x, self.matrix.exponent - self.exponents)
-        return np.logical_not(np.isfinite(made).all(axis=0))
+            unscaled = _times_power(x, self.matrix.exponent - self.exponents)
+        return np.logical_not(np.isfinite(unscaled).all(axis=0))
 
     def unscaled(self, x: Numbers) -> Numbers | None:
         """Return the solution without the scaling; None if its digits leave the dtype's range."""
@@ -290,9 +290,9 @@ class _System:
         if not powers.any():
             return x
         with np.errstate(all="ignore"):
-            made = _times_power(x, powers)
-            kept = np.array_equal(_times_power(made, -powers), x)
-        return made if kept else None
+            result = _times_power(x, powers)
+            is_exact = np.array_equal(_times_power(result, -powers), x)
+        return result if is_exact else None
 
 
 def _system(A: LinOp, b: Any, rtol: float, atol: float) -> _System | None:
@@ -324,10 +324,10 @@ def _system(A: LinOp, b: Any, rtol: float, atol: float) -> _System | None:
         limits = stop.limits(Norms(norm_b, lambda: norm_b)).threshold
         assert limits is not None
         threshold = limits
-    kept = kept_with(A)
-    if kept.small is None:
-        kept.small = SmallMatrix(A)
-    return _System(kept.small, block, norm_b, threshold, dtype, exponents)
+    cache = kept_with(A)
+    if cache.small is None:
+        cache.small = SmallMatrix(A)
+    return _System(cache.small, block, norm_b, threshold, dtype, exponents)
 
 
 def solve_small(A: LinOp, b: Any, rtol: float, atol: float) -> Result | None:
@@ -356,10 +356,10 @@ def solve_small(A: LinOp, b: Any, rtol: float, atol: float) -> Result | None:
     setup = time.perf_counter() - began
     small = system.matrix
     with np.errstate(all="ignore"), one_thread():
-        found = small.solve(system.b, system.threshold, system.dtype)
-    if found is None:
+        solution = small.solve(system.b, system.threshold, system.dtype)
+    if solution is None:
         return None
-    x, norm = found
+    x, norm = solution
     lost = system.overflowing(x)
     if not np.all((norm <= system.threshold) | lost):
         return None
@@ -371,11 +371,11 @@ def solve_small(A: LinOp, b: Any, rtol: float, atol: float) -> Result | None:
             return None
     error = small.error(x[:, ~lost], norm[~lost])
     tried = AttemptRecord(DIRECT, "dense", setup, 1, 0.0, "")
-    made = _result(A, b, system, x, norm, tried, began, lost)
-    if made is None:
+    result = _result(A, b, system, x, norm, tried, began, lost)
+    if result is None:
         return None
     notes = [*NOTES, *about_error(error, small.condition)]
-    return replace(made, notes=notes, condition=small.condition, error=error)
+    return replace(result, notes=notes, condition=small.condition, error=error)
 
 
 def shortest_of_small(A: LinOp, b: Any, rtol: float, atol: float) -> Result | None:
@@ -396,17 +396,17 @@ def shortest_of_small(A: LinOp, b: Any, rtol: float, atol: float) -> Result | No
         return None
     try:
         with one_thread():
-            found = system.matrix.shortest(system.b, system.dtype)
+            solution = system.matrix.shortest(system.b, system.dtype)
     except np.linalg.LinAlgError:  # the singular values do not converge
         return None
-    if found is None or not np.all(found[1] <= system.threshold):
+    if solution is None or not np.all(solution[1] <= system.threshold):
         return None
-    x, norm, rank = found
-    made = _result(A, b, system, x, norm, AttemptRecord(DIRECT, "svd", 0.0, 1, 0.0, ""), began)
-    if made is None:
+    x, norm, rank = solution
+    result = _result(A, b, system, x, norm, AttemptRecord(DIRECT, "svd", 0.0, 1, 0.0, ""), began)
+    if result is None:
         return None
     about = f"direct: the matrix is singular to working precision, of rank {rank} of {A.shape[0]}"
-    return replace(made, notes=[about, SHORTEST])
+    return replace(result, notes=[about, SHORTEST])
 
 
 def _result(

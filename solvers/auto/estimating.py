@@ -113,8 +113,10 @@ class EstimatingCg(Cg):
         """Add the estimates to the result of the last solve, which names ``Cg`` as its solver."""
         if not result.converged or min(result.column_iterations.tolist(), default=0) < 1:
             return changed(result, solver=Cg.__name__)
-        found = self._estimates(result)
-        return changed(result, solver=Cg.__name__, condition=found.condition, error=found.error)
+        estimates = self._estimates(result)
+        return changed(
+            result, solver=Cg.__name__, condition=estimates.condition, error=estimates.error
+        )
 
     def _estimates(self, result: Result) -> Estimates:
         x = result.x
@@ -135,10 +137,12 @@ class EstimatingCg(Cg):
         lengths = _lengths(x, *scales)
         eps = float(np.finfo(x.dtype).eps)
         columns = zip(norms, most.tolist(), top.tolist(), lengths, strict=True)
-        found = [_of_column(*column, eps) for column in columns]
-        if len(found) == 1:
-            return found[0]
-        return Estimates(max(one.condition for one in found), max(one.error for one in found))
+        estimates = [_of_column(*column, eps) for column in columns]
+        if len(estimates) == 1:
+            return estimates[0]
+        return Estimates(
+            max(one.condition for one in estimates), max(one.error for one in estimates)
+        )
 
 
 def _in_inner_product(norms: list[float], squares: list[float], result: Result) -> list[float]:
@@ -154,11 +158,11 @@ def _in_inner_product(norms: list[float], squares: list[float], result: Result) 
         The result of the solve: its history has the Euclidean norms of that iteration.
     """
     history = result.residuals.reshape(result.residuals.shape[0], -1)
-    found = []
+    coefficients = []
     for c, done in enumerate(result.column_iterations.tolist()):
         earlier = float(history[done - 1, c])
-        found.append(sqrt_of(max(squares[c], 0.0)) * norms[c] / earlier if earlier else inf)
-    return found
+        coefficients.append(sqrt_of(max(squares[c], 0.0)) * norms[c] / earlier if earlier else inf)
+    return coefficients
 
 
 def _lengths(x: np.ndarray[Any, Any], inverse: np.ndarray[Any, Any] | None = None) -> list[float]:

@@ -119,23 +119,25 @@ def find_facts(A: Matrix) -> SystemFacts:
     if A.partition is not None:
         return _facts_of_group(A)
     rows: Csr = A.T if A.format == "csc" else A.asformat("csr")
-    found = _in_one_pass(rows) or _one_by_one(rows)
-    if rows is not A and found.bound is not None and A.format == "csc":
-        found = replace(found, bound=None)  # the bound for columns
-    if not found.may_be_definite or not found.rows:
-        return found
+    system_facts = _in_one_pass(rows) or _one_by_one(rows)
+    if rows is not A and system_facts.bound is not None and A.format == "csc":
+        system_facts = replace(system_facts, bound=None)  # the bound for columns
+    if not system_facts.may_be_definite or not system_facts.rows:
+        return system_facts
     annihilates, negative = _on_constants(rows)
     if not annihilates and not negative:
         leans = (
-            found.bound is not None and found.bound > ROW_SUM_OF_WAVES and found.constant_diagonal
+            system_facts.bound is not None
+            and system_facts.bound > ROW_SUM_OF_WAVES
+            and system_facts.constant_diagonal
         )
         leans = (
             leans
-            and ROWS_FOR_BALANCE <= found.rows < ROWS_OF_A_SMALL_SYSTEM
+            and ROWS_FOR_BALANCE <= system_facts.rows < ROWS_OF_A_SMALL_SYSTEM
             and _has_negative_rows(rows)
         )
-        return replace(found, leans_indefinite=True) if leans else found
-    return replace(found, annihilates_constants=annihilates, negative_for_constants=negative)
+        return replace(system_facts, leans_indefinite=True) if leans else system_facts
+    return replace(system_facts, annihilates_constants=annihilates, negative_for_constants=negative)
 
 
 def _in_one_pass(A: Csr) -> SystemFacts | None:
@@ -169,16 +171,16 @@ def _in_one_pass(A: Csr) -> SystemFacts | None:
 def _one_by_one(A: Csr) -> SystemFacts:
     """Return the facts about a matrix, computed separately, except for constant vectors."""
     diagonal = _facts_of_diagonal(A)
-    found = SystemFacts(
+    system_facts = SystemFacts(
         A.shape[0],
         is_hermitian(A),
         diagonal.positive,
         diagonal.not_invertible,
         constant_diagonal=diagonal.constant,
     )
-    if found.rows >= ROWS_FOR_BALANCE and found.positive == found.rows:
-        found = replace(found, balanced=_balanced(A))
-    return found
+    if system_facts.rows >= ROWS_FOR_BALANCE and system_facts.positive == system_facts.rows:
+        system_facts = replace(system_facts, balanced=_balanced(A))
+    return system_facts
 
 
 def _on_constants(A: Csr) -> tuple[bool, bool]:
@@ -200,8 +202,8 @@ def _on_constants(A: Csr) -> tuple[bool, bool]:
     total, apart = executor.allocate((1,), A.dtype), executor.allocate((1,), real)
     executor.run(vector.dot, ones, image, total)
     executor.run(vector.largest, image, apart)
-    found = executor.transfer(most, total, apart).read()
-    largest, together, off = (float(np.real(one[0])) for one in found)
+    sums = executor.transfer(most, total, apart).read()
+    largest, together, off = (float(np.real(one[0])) for one in sums)
     slack = SUM_SLACK * eps * max(A.nnz / n, 1.0) * largest
     return off <= slack, together < -n * max(slack, eps**0.5 * largest)
 
@@ -263,24 +265,24 @@ def _facts_of_group(A: Any) -> SystemFacts:
     other members.
     """
     diagonal = _facts_of_diagonal(A.own_block)
-    own, mirrored = A.host_rows(), A.H.host_rows()
+    local_rows, mirrored = A.host_rows(), A.H.host_rows()
     eps = np.finfo(A.dtype).eps
-    sizes = abs(own) + abs(mirrored)
+    sizes = abs(local_rows) + abs(mirrored)
     with np.errstate(all="ignore"):
-        excess = abs(own - mirrored) - SLACK * eps * sizes
+        excess = abs(local_rows - mirrored) - SLACK * eps * sizes
     differs = bool(np.any(~(excess.data <= 0)))
     balanced = _balanced(A.extended) if A.shape[0] >= ROWS_FOR_BALANCE else 0
-    told: list[_Share] = A.executor.links.all(_Share(diagonal, balanced, differs))
-    found = SystemFacts(
+    shares: list[_Share] = A.executor.links.all(_Share(diagonal, balanced, differs))
+    system_facts = SystemFacts(
         A.shape[0],
-        not any(each.differs for each in told),
-        sum(each.diagonal.positive for each in told),
-        sum(each.diagonal.not_invertible for each in told),
-        sum(each.balanced for each in told),
-        constant_diagonal=all(each.diagonal.constant for each in told)
-        and len({each.diagonal.first for each in told} - {None}) == 1,
+        not any(each.differs for each in shares),
+        sum(each.diagonal.positive for each in shares),
+        sum(each.diagonal.not_invertible for each in shares),
+        sum(each.balanced for each in shares),
+        constant_diagonal=all(each.diagonal.constant for each in shares)
+        and len({each.diagonal.first for each in shares} - {None}) == 1,
     )
-    return found if found.may_be_definite else replace(found, balanced=0)
+    return system_facts if system_facts.may_be_definite else replace(system_facts, balanced=0)
 
 
 def _facts_of_diagonal(A: Csr) -> _Diagonal:

@@ -58,12 +58,12 @@ def first_choice(A: Matrix) -> FirstChoice:
     >>> first_choice(wl.Csr(np.ones((3, 2)))).method
     'lsmr'
     """
-    asked = asked_method(AUTO, AUTO)
+    method = asked_method(AUTO, AUTO)
     if A.shape[0] != A.shape[1]:
         M, notes = scaling_of(A)
         name = Lsmr.__name__.lower()
         return FirstChoice(name, M or "", [f"{name}: the matrix is not square", *notes])
-    question = Question(asked, 1, RTOL, None, False, False, "normal", Hints())
+    question = Question(method, 1, RTOL, None, False, False, "normal", Hints())
     plan = planned(A, question)
     if is_small(A) and A.dtype.name in PRECISION:
         return FirstChoice(DIRECT, "", list(NOTES))
@@ -72,7 +72,7 @@ def first_choice(A: Matrix) -> FirstChoice:
     if plan.first or pool is None:
         first = plan.first[0]
     else:
-        taken = pool.take(indefinite=False, over=(), spent=0.0)
-        first = pool.first if taken is None else taken
+        candidate = pool.take(indefinite=False, over=(), spent=0.0)
+        first = pool.first if candidate is None else candidate
         notes += pool.about(first)
     return FirstChoice(first.method, first.label, notes)

@@ -131,8 +131,8 @@ class Kept:
             self.winners.clear()
             self.direct.clear()
             self.solvers.clear()  # they may hold results about the old values
-            for name, made in list(self.preconditioners.items()):
-                if not _follows(made):
+            for name, M in list(self.preconditioners.items()):
+                if not _follows(M):
                     del self.preconditioners[name]
                     self._drop(name)
             self._drop_copies()
@@ -157,15 +157,15 @@ class Kept:
     def _made(self, settings: Settings) -> tuple[Any, Any]:
         name = repr(settings)
         with self.lock:
-            made = self.preconditioners.get(name)
-            if made is None:
-                made = settings.on(self.twin)
-                self.preconditioners[name] = made
+            M = self.preconditioners.get(name)
+            if M is None:
+                M = settings.on(self.twin)
+                self.preconditioners[name] = M
             self.preconditioners.move_to_end(name)
             while len(self.preconditioners) > KINDS:
                 stale, _ = self.preconditioners.popitem(last=False)
                 self._drop(stale)
-        return made, name
+        return M, name
 
     def _operand(self, M: Matrix) -> tuple[Any, Any]:
         name, version = id(M), M._values_version
@@ -191,15 +191,15 @@ class Kept:
             ):
                 return kind(self.twin, M, **options)
         key = (kind, name, *options.items(), *map(type, options.values()))
-        found = self.solvers.get(key)
-        if found is None or (found.M is not M and name != ()):
-            found = kind(self.twin, M, **options)
+        solver = self.solvers.get(key)
+        if solver is None or (solver.M is not M and name != ()):
+            solver = kind(self.twin, M, **options)
         with self.lock:
-            self.solvers[key] = found
+            self.solvers[key] = solver
             self.solvers.move_to_end(key)
             while len(self.solvers) > KINDS:
                 self.solvers.popitem(last=False)
-        return found
+        return solver
 
     def keep_choice(self, key: Any, choice: Any) -> None:
         """Keep the choice of ``wl.solve``, until the values change."""
@@ -211,9 +211,9 @@ class Kept:
     def free(self, kind: type[KrylovSolver], cycle: int | None, name: Any) -> Free:
         """Return the free workspaces of one kind of solver."""
         with self.lock:
-            found = self.workspaces.setdefault((kind, cycle, name), {})
+            free_workspaces = self.workspaces.setdefault((kind, cycle, name), {})
             self.workspaces.move_to_end((kind, cycle, name))
-        return found
+        return free_workspaces
 
     def trim(self) -> None:
         """Free the data that exceed the limits, the least recently used first."""
@@ -266,10 +266,10 @@ class Kept:
         for key in self.workspaces:
             if names and key[2] not in names:
                 continue
-            made: LinOp | None = self.preconditioners.get(key[2])
+            M: LinOp | None = self.preconditioners.get(key[2])
             if key[2] in self.operands:
-                made = self.operands[key[2]][1]
-            dtypes = {str(op.dtype) for op in (self.twin, made) if op is not None}
+                M = self.operands[key[2]][1]
+            dtypes = {str(op.dtype) for op in (self.twin, M) if op is not None}
             free = self.workspaces[key]
             for size in [size for size in free if dtypes != {size[0]}]:
                 _release({size: free.pop(size)})
@@ -277,12 +277,12 @@ class Kept:
 
 def kept_with(A: Matrix) -> Kept:
     """Return the kept data of a matrix, for its current values; created on first use."""
-    found: Kept | None = A.__dict__.get("_for_solvers")
-    if found is None:
-        found = A.__dict__.setdefault("_for_solvers", Kept(A))
-    if found.version != A._values_version:
-        found.follow(A)
-    return found
+    cache: Kept | None = A.__dict__.get("_for_solvers")
+    if cache is None:
+        cache = A.__dict__.setdefault("_for_solvers", Kept(A))
+    if cache.version != A._values_version:
+        cache.follow(A)
+    return cache
 
 
 def kept_direct(A: LinOp, options: dict[str, Any]) -> Direct:
@@ -295,39 +295,39 @@ def kept_direct(A: LinOp, options: dict[str, Any]) -> Direct:
     """
     if not isinstance(A, Matrix):
         return Direct(A, **options)  # raises: it has no entries
-    kept = kept_with(A)
+    cache = kept_with(A)
     key = tuple(sorted(options.items()))
-    found = kept.direct.get(key)
-    if found is None:
-        found = Direct(kept.twin, **options)
-        if found.factors_nnz * (A.dtype.itemsize + 4) <= LIMIT:
-            with kept.lock:
-                kept.direct = {key: found}
-    return found
+    factors = cache.direct.get(key)
+    if factors is None:
+        factors = Direct(cache.twin, **options)
+        if factors.factors_nnz * (A.dtype.itemsize + 4) <= LIMIT:
+            with cache.lock:
+                cache.direct = {key: factors}
+    return factors
 
 
 def is_finite(A: Matrix) -> bool:
     """Return whether a matrix has neither NaN nor Inf; computed once for its values."""
-    kept = kept_with(A)
-    if kept.finite is None:
+    cache = kept_with(A)
+    if cache.finite is None:
         data = A.asformat("csr").data
         if A.executor.xp is np and data.size <= FEW_ENTRIES:
-            kept.finite = bool(np.isfinite(data).all())
+            cache.finite = bool(np.isfinite(data).all())
         else:
             largest = largest_values(A.executor, data.reshape(-1, 1)) if data.size else 0.0
-            kept.finite = bool(np.all(np.isfinite(largest)))
-    return kept.finite
+            cache.finite = bool(np.all(np.isfinite(largest)))
+    return cache.finite
 
 
 def facts_of(A: Matrix) -> SystemFacts:
     """Return the facts about a square matrix; computed once for its values."""
-    kept = kept_with(A)
-    if kept.facts is None:
+    cache = kept_with(A)
+    if cache.facts is None:
         A.executor.compile_ahead(FACTS_RUN, A.dtype)
-        kept.facts = find_facts(A)
-        if kept.facts.bound is not None:
-            kept.finite = True  # the single pass refuses matrices with NaN or Inf
-    return kept.facts
+        cache.facts = find_facts(A)
+        if cache.facts.bound is not None:
+            cache.finite = True  # the single pass refuses matrices with NaN or Inf
+    return cache.facts
 
 
 class borrowed_solver:
@@ -409,10 +409,10 @@ def _nbytes(work: Workspace, A: Matrix) -> int:
     """Return the bytes of a workspace without the matrix, measured once."""
     known: int | None = work.__dict__.get("_nbytes")
     if known is None:
-        known, seen = 0, {id(A)}
+        known, counted_ids = 0, {id(A)}
         for value in (*work.__dict__.values(), *work.status.__dict__.values()):
-            if type(value) not in _WITHOUT_BYTES and id(value) not in seen:
-                seen.add(id(value))
+            if type(value) not in _WITHOUT_BYTES and id(value) not in counted_ids:
+                counted_ids.add(id(value))
                 known += int(getattr(value, "nbytes", 0))
         work.__dict__["_nbytes"] = known
     return known

@@ -86,15 +86,21 @@ class AskedMethod:
         if not self.options:
             return self, limits_of_call
         limits = set(SolveLimits._fields) - ({"atol"} if self.is_least_squares else set())
-        own = {name: value for name, value in self.options.items() if name in limits}
-        replaced = [name for name in ("rtol", "atol") if name in own and "stop" not in own]
+        options_of_limits = {name: value for name, value in self.options.items() if name in limits}
+        replaced = [
+            name
+            for name in ("rtol", "atol")
+            if name in options_of_limits and "stop" not in options_of_limits
+        ]
         if limits_of_call.stop is not None and replaced:
             raise InvalidArgument(
                 f"stop: it replaces {' and '.join(replaced)}, which method= sets; leave one out, "
                 f"or add wl.stop.RelativeResidual(...) to stop"
             )
-        rest = {name: value for name, value in self.options.items() if name not in own}
-        return replace(self, options=rest), limits_of_call._replace(**own)
+        rest = {
+            name: value for name, value in self.options.items() if name not in options_of_limits
+        }
+        return replace(self, options=rest), limits_of_call._replace(**options_of_limits)
 
     @cached_property
     def settings(self) -> str | Settings:
@@ -124,8 +130,8 @@ class AskedMethod:
     @property
     def owns_M(self) -> bool:
         """Whether the preconditioner is the default of the method's class."""
-        own = getattr(self.kind, "OWN_M", None)
-        return own is not None and isinstance(self.M, str) and own == self.M
+        own_M = getattr(self.kind, "OWN_M", None)
+        return own_M is not None and isinstance(self.M, str) and own_M == self.M
 
     @cached_property
     def is_plain(self) -> bool:
@@ -169,9 +175,9 @@ def asked_method(method: Any, M: Any) -> AskedMethod:
             f"method: expected a name, the class of a solver, settings or a solver, got {method!r}"
         )
     options = dict(settings.options)
-    own = options.pop("M", "auto")
+    own_M = options.pop("M", "auto")
     if isinstance(M, str) and M == AUTO:
-        M = own
+        M = own_M
     return AskedMethod(settings.name, settings.kind, _default_M(settings.kind, M), options)
 
 

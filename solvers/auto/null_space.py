@@ -61,8 +61,8 @@ class ConstantNullSpace:
         sums = np.bincount(self.labels, column.real, self.sizes.size)
         if np.iscomplexobj(column):
             sums = sums + 1j * np.bincount(self.labels, column.imag, self.sizes.size)
-        found: Numbers = (sums / self.sizes)[self.labels].astype(column.dtype)
-        return found
+        means: Numbers = (sums / self.sizes)[self.labels].astype(column.dtype)
+        return means
 
 
 def constant_null_space(A: LinOp, method: AskedMethod) -> ConstantNullSpace | None:
@@ -75,10 +75,10 @@ def constant_null_space(A: LinOp, method: AskedMethod) -> ConstantNullSpace | No
     """
     if not method.is_open or not isinstance(A, Matrix) or A.partition is not None:
         return None
-    kept = kept_with(A)
-    if kept.null is None:
-        kept.null = _found(A) or ()
-    return kept.null or None
+    cache = kept_with(A)
+    if cache.null is None:
+        cache.null = _found(A) or ()
+    return cache.null or None
 
 
 def _found(A: Matrix) -> ConstantNullSpace | None:
@@ -141,32 +141,32 @@ def solve_projected(
     # fractions of the thresholds, so that both parts together meet the tolerance
     least = float(np.min(threshold[threshold > 0], initial=np.inf))
     atol = 0.8 * least if np.isfinite(least) else atol
-    found = solve(block - left_over, start, rtol=0.8 * rtol, atol=atol)
-    x = np.asarray(found.x) - null.means(np.asarray(found.x))
-    norm = np.hypot(np.atleast_1d(found.residual_norm), left)
+    result = solve(block - left_over, start, rtol=0.8 * rtol, atol=atol)
+    x = np.asarray(result.x) - null.means(np.asarray(result.x))
+    norm = np.hypot(np.atleast_1d(result.residual_norm), left)
     unmet = left > COMPATIBLE * threshold
     stops = [
         Stop.LEAST_SQUARES if bad and stop == Stop.CONVERGED else stop
-        for bad, stop in zip(unmet, found.stops, strict=True)
+        for bad, stop in zip(unmet, result.stops, strict=True)
     ]
     worst = float((left / np.where(size > 0, size, 1.0)).max(initial=0.0))
-    notes = _notes(found, null, worst if unmet.any() else 0.0, bool(unmet.all()))
-    attempts = list(found.attempts)
+    notes = _notes(result, null, worst if unmet.any() else 0.0, bool(unmet.all()))
+    attempts = list(result.attempts)
     if attempts and Stop.LEAST_SQUARES in stops:  # it solved for the part of b in the range
         outcome = Stop.LEAST_SQUARES.sentence.partition(":")[0]
         attempts[-1] = replace(attempts[-1], reason=outcome)
     one = np.ndim(b) == 1
     native = A.executor.from_host(np.ascontiguousarray(x))
     return replace(
-        found,
+        result,
         x=like(A.executor, native, b),
         stops=stops,
         residual_norm=float(norm[0]) if one else norm,
-        residuals=found.residuals[:, 0] if one else found.residuals,
+        residuals=result.residuals[:, 0] if one else result.residuals,
         threshold=float(threshold[0]) if one else threshold,
         norm_of_b=float(size[0]) if one else size,
         is_shortest=null.is_whole,
-        error=None if found.solver == BY_FACTORS else found.error,
+        error=None if result.solver == BY_FACTORS else result.error,
         attempts=attempts,
         notes=notes,
     )
@@ -174,16 +174,16 @@ def solve_projected(
 
 def _notes(result: Result, null: ConstantNullSpace, outside: float, all_outside: bool) -> list[str]:
     """Return the notes on a projected solution; ``outside`` is a fraction of the norm of b."""
-    kept = without(result.notes, Topic.LONGER)
+    notes_of_solver = without(result.notes, Topic.LONGER)
     if result.solver == BY_FACTORS:
-        kept = without(kept, Topic.ERROR)
-    said = (
+        notes_of_solver = without(notes_of_solver, Topic.ERROR)
+    text = (
         f"the matrix maps constants to zero, on {counted(null.sizes.size, 'component')}: they were "
         "taken out of b and x"
     )
     if null.is_whole and not all_outside:
-        said = Note(f"{said}, and {SHORTEST}", Topic.SHORTEST)
-    notes = [*kept, said]
+        text = Note(f"{text}, and {SHORTEST}", Topic.SHORTEST)
+    notes = [*notes_of_solver, text]
     if outside:
         notes.append(
             f"b does not add up to zero: {percentage(outside)} of its length lies outside of the "

@@ -31,7 +31,7 @@ def threads_of_numpy() -> Threads | None:
     """Return the functions of the OpenBLAS in NumPy's wheel; None for another library."""
     package = Path(np.__file__).parent
     folders = (package.parent / "numpy.libs", package / ".dylibs")
-    for path in (found for folder in folders for found in folder.glob("*openblas*")):
+    for path in (library_path for folder in folders for library_path in folder.glob("*openblas*")):
         try:
             library = ctypes.CDLL(str(path))
         except OSError:

@@ -162,14 +162,14 @@ class Patience(Criterion):
         if self._outlook is not None:
             if self._missing[-1] <= RATIO_OF_NEAR * (self._missing[0] - self._missing[-1]):
                 return False
-            found = self._outlook(self.rest, state.iteration)
-            if found is None:
+            outlook = self._outlook(self.rest, state.iteration)
+            if outlook is None:
                 self.every = max(state.iteration, FIRST_ITERATIONS)
                 return False
             self._outlook, self.every = None, self._usual
-            self.alternative, self.iterations = found.alternative, found.iterations
-            nearly = self.rest <= found.alternative
-            self.gave_up = found.better and not nearly
+            self.alternative, self.iterations = outlook.alternative, outlook.iterations
+            nearly = self.rest <= outlook.alternative
+            self.gave_up = outlook.better and not nearly
             if self.gave_up or not np.isfinite(self.alternative):
                 return self.gave_up
         if not self._is_first:
@@ -223,8 +223,8 @@ class Patience(Criterion):
         if half == looks - 1:
             return np.inf
         gained = self._missing[half] - self._missing[-1]
-        took = self._seconds[-1] - self._seconds[half]
-        return np.inf if gained <= 0 else max(self._missing[-1], 0.0) * took / gained
+        seconds = self._seconds[-1] - self._seconds[half]
+        return np.inf if gained <= 0 else max(self._missing[-1], 0.0) * seconds / gained
 
 
 def _within(count: float, least: int) -> int:

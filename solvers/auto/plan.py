@@ -94,8 +94,8 @@ class SolvePlan:
         """Return the candidate that solved the last system with this matrix, if there was one."""
         if self.key is None or self.pooled is None:
             return []
-        found = kept_with(self.operator).winners.get(self.key)  # type: ignore[arg-type]
-        return [] if found is None else [found]
+        winner = kept_with(self.operator).winners.get(self.key)  # type: ignore[arg-type]
+        return [] if winner is None else [winner]
 
     def differs_from(self, winner: Candidate) -> bool:
         """Return whether the candidate that solved the last system is not the first choice."""
@@ -110,8 +110,8 @@ class SolvePlan:
             return
         winner = attempts.winner
         name = (winner.method, winner.label)
-        took = max(a.iterations for a in attempts.tried if (a.method, a.M) == name)
-        limit = 4 * took + 100
+        iterations = max(a.iterations for a in attempts.tried if (a.method, a.M) == name)
+        limit = 4 * iterations + 100
         winners = kept_with(self.operator).winners  # type: ignore[arg-type]
         if winners.get(self.key) is not winner or winner.limit != limit:
             winners[self.key] = replace(winner, patient=False, limit=limit)
@@ -119,33 +119,33 @@ class SolvePlan:
 
 def planned(operator: LinOp, question: Question) -> SolvePlan:
     """Return the plan for a question; it is kept with the values of a matrix."""
-    asked = question.asked
-    plain = asked.is_plain and isinstance(question.restart, (int, type(None)))
+    method = question.asked
+    plain = method.is_plain and isinstance(question.restart, (int, type(None)))
     plain = plain and not question.hints.given
     keeps = plain and isinstance(operator, Matrix) and operator.shape[0] == operator.shape[1]
     key: Any = None
     known: SolvePlan | None = None
     if keeps:
-        key = (asked.name, asked.M, question.columns, question.rtol, question.restart,
+        key = (method.name, method.M, question.columns, question.rtol, question.restart,
                type(question.restart), question.counted, question.stops,
                question.effort)  # fmt: skip  # True is 1, and not a length
         known = kept_with(operator).choices.get(key)  # type: ignore[arg-type]
         # members of a group check together in every solve that all values are finite
         if known is not None and operator.partition is None:
             return _known(known, operator, key)
-    if not _has_finite_entries(operator, asked):
+    if not _has_finite_entries(operator, method):
         raise InvalidMatrix("A has NaN or Inf: there is no solution")
     if known is not None:
         return _known(known, operator, key)
-    found = _plan(operator, question)
+    plan = _plan(operator, question)
     if not keeps:
-        return found
+        return plan
     # the matrix keeps the plan: the plan must not refer to the matrix
     kept_with(operator).keep_choice(  # type: ignore[arg-type]
-        key, replace(found, operator=None, setup_seconds=0.0)
+        key, replace(plan, operator=None, setup_seconds=0.0)
     )
-    found.key = key
-    return found
+    plan.key = key
+    return plan
 
 
 def _known(plan: SolvePlan, operator: LinOp, key: Any) -> SolvePlan:
@@ -174,40 +174,40 @@ def _has_finite_entries(A: LinOp, method: AskedMethod) -> bool:
 
 def _plan(operator: LinOp, question: Question) -> SolvePlan:
     """Return the plan for a question."""
-    asked, restart = question.asked, question.restart
-    if asked.is_direct:
-        direct = Candidate(DIRECT, options=dict(asked.options))
+    method, restart = question.asked, question.restart
+    if method.is_direct:
+        direct = Candidate(DIRECT, options=dict(method.options))
         return SolvePlan(question, operator, ["direct: as asked"], [direct])
     length = (
         restart_for(operator, question.columns)
         if restart is None
-        else asked_restart(restart, asked)
+        else asked_restart(restart, method)
     )
     began = time.perf_counter()
-    M, varies = _looked_at(asked.M, operator)
+    M, varies = _looked_at(method.M, operator)
     setup = time.perf_counter() - began
-    facts = _stated(_facts(operator, asked.name, M), question.hints)
-    about = "that of the method" if asked.owns_M else "as asked"
+    facts = _stated(_facts(operator, method.name, M), question.hints)
+    about = "that of the method" if method.owns_M else "as asked"
     preconditioners, about_M = _preconditioners(M, facts, about)
-    methods, about_method = _methods(asked.name, facts, length >= operator.shape[0])
-    if asked.is_auto and varies:
+    methods, about_method = _methods(method.name, facts, length >= operator.shape[0])
+    if method.is_auto and varies:
         methods, why = _flexible(facts)
         about_method = f"{about_method}, and M varies: {why}"
-    elif asked.is_auto and methods[0] in HERMITIAN and not _is_hermitian(M, operator):
+    elif method.is_auto and methods[0] in HERMITIAN and not _is_hermitian(M, operator):
         methods = _methods("auto", replace(facts, hermitian=False), False)[0] if facts else methods
         about_method = f"{about_method}, but M is not Hermitian, as cg and minres need it"
     bare = False
-    if asked.is_auto and facts is not None and not facts.may_be_definite and "minres" in methods:
+    if method.is_auto and facts is not None and not facts.may_be_definite and "minres" in methods:
         # Jacobi with such a diagonal is not positive definite, as M of MINRES must be
         bare = facts.hermitian and facts.positive < facts.rows
         if methods[0] == "minres" and bare:
             about_M = ["M: none at first, since that of minres must be positive definite"]
-    made = partial(_choices, asked, restart=length, asked_length=restart is not None, bare=bare)
+    made = partial(_choices, method, restart=length, asked_length=restart is not None, bare=bare)
     (first,) = made(methods[:1], preconditioners[:1])
     about_M += about_restart(first, restart, operator.shape[0])
     notes = [f"{methods[0]}: {about_method}", *about_M]
     choices = partial(made, methods, preconditioners)
-    if not asked.is_auto:
+    if not method.is_auto:
         return SolvePlan(question, operator, notes, choices(), setup_seconds=setup)
     plan = _in_turn(operator, question, facts, first, choices, notes, length, _is_auto(M))
     plan.setup_seconds = setup
@@ -239,8 +239,8 @@ def columns_of(b: Any) -> int:
 
 def _facts(A: LinOp, method: str, M: Any) -> SystemFacts | None:
     """Return the facts about the entries, if they are needed and the entries are known."""
-    asked = method == "auto" or _is_auto(M)
-    if not asked or A.shape[0] != A.shape[1]:
+    is_auto = method == "auto" or _is_auto(M)
+    if not is_auto or A.shape[0] != A.shape[1]:
         return None
     if hasattr(type(A), "host_rows"):  # the type of a matrix that a group shares
         return find_facts(A)  # type: ignore[arg-type]
@@ -409,12 +409,12 @@ def _in_turn(
 
 def _pool(operator: Matrix, question: Question, first: Candidate, length: int) -> Pool:
     """Return the pool of candidates for a matrix with known entries."""
-    kept = kept_with(operator)
+    cache = kept_with(operator)
     facts = _stated(facts_of(operator), question.hints)
     assert facts is not None
-    properties = Properties(kept.twin, facts, kept.structure, question.hints)
-    make = Candidates(kept.twin, properties, question.rtol, question.columns, length)
-    return Pool(kept.twin, properties, make, first, direct=question.unlimited)
+    properties = Properties(cache.twin, facts, cache.structure, question.hints)
+    make = Candidates(cache.twin, properties, question.rtol, question.columns, length)
+    return Pool(cache.twin, properties, make, first, direct=question.unlimited)
 
 
 def _last(n: int, question: Question, make: Callable[[], list[Candidate]]) -> list[Candidate]:

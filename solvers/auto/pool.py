@@ -119,9 +119,13 @@ class Pool:
             self.prepare()
 
     def _estimate_first(self) -> None:
-        given, asks = self.first, self.asks
+        candidate, asks = self.first, self.asks
         self.first = self.make.jacobi(
-            given.method, given.M, label=given.label, options=given.options, patient=asks
+            candidate.method,
+            candidate.M,
+            label=candidate.label,
+            options=candidate.options,
+            patient=asks,
         )
         if not asks:
             self.first = replace(self.first, limit=self._limit(self.first))
@@ -165,8 +169,8 @@ class Pool:
         """Return multigrid for diffusion on a device, where no clock stops CG."""
         facts = self.properties.facts
         suits = facts.may_be_definite and self.properties.looks_diffusive
-        made = self._multigrid("cg") if suits else []
-        return [replace(c, patient=False, limit=ITERATIONS_WITHOUT_PATTERN) for c in made]
+        candidates = self._multigrid("cg") if suits else []
+        return [replace(c, patient=False, limit=ITERATIONS_WITHOUT_PATTERN) for c in candidates]
 
     def prepare(self) -> None:
         """Create the other candidates; analyze the structure if the matrix is not small."""
@@ -233,25 +237,25 @@ class Pool:
 
     def _others(self) -> list[Candidate]:
         facts, make = self.properties.facts, self.make
-        found: list[Candidate] = []
+        candidates: list[Candidate] = []
         definite = facts.may_be_definite
         if definite:
             minres = make.jacobi("minres", self.first.M, patient=True, needs_indefinite=True)
-            found += [*self._multigrid("cg"), make.factors("cg", needs_definite=True), minres]
+            candidates += [*self._multigrid("cg"), make.factors("cg", needs_definite=True), minres]
         elif not facts.hermitian and not (make.on_host and self.properties.sample.units_vary):
-            found += self._multigrid("gmres")  # multigrid adds rows: their units must agree
+            candidates += self._multigrid("gmres")  # multigrid adds rows: their units must agree
         if self._has_replaced_diagonal:
-            found.append(self._probe())
+            candidates.append(self._probe())
         if not facts.not_invertible:
-            found.append(make.factors("bicgstab", needs_indefinite=definite))
-        return [*found, make.factors("gmres", match=True, needs_indefinite=definite)]
+            candidates.append(make.factors("bicgstab", needs_indefinite=definite))
+        return [*candidates, make.factors("gmres", match=True, needs_indefinite=definite)]
 
     @property
     def _has_replaced_diagonal(self) -> bool:
         """Whether Jacobi replaces some zero diagonal values by 1, perhaps of another unit."""
-        found = self.properties
-        replaced = bool(found.facts.not_invertible) and self.first.M is not None
-        return replaced and not found.facts.hermitian and not found.is_out_of_order
+        properties = self.properties
+        replaced = bool(properties.facts.not_invertible) and self.first.M is not None
+        return replaced and not properties.facts.hermitian and not properties.is_out_of_order
 
     @property
     def has_quick_probe(self) -> bool:
@@ -290,8 +294,10 @@ class Pool:
             options, kind = {}, "other"
         else:
             return []
-        made = self.make.multigrid(method, Settings(Amg, options), kind, needs_definite=definite)
-        return [made]
+        candidate = self.make.multigrid(
+            method, Settings(Amg, options), kind, needs_definite=definite
+        )
+        return [candidate]
 
     # ---- in turn
 

@@ -57,10 +57,10 @@ def solve_rectangular(
     InvalidArgument
         If an option is given that least squares solvers do not accept.
     """
-    given = [name for name, value in unused.items() if value]
-    if given:
+    unsupported = [name for name, value in unused.items() if value]
+    if unsupported:
         raise InvalidArgument(
-            f"{', '.join(given)}: least squares solvers do not take it; leave it out"
+            f"{', '.join(unsupported)}: least squares solvers do not take it; leave it out"
         )
     kind: Any = Lsmr if method.kind is None else method.kind
     why = "the matrix is not square" if method.is_auto else "as asked"
@@ -88,9 +88,9 @@ def solve_rectangular(
     ]  # fmt: skip
     free = method.is_open and x0 is None and maxiter is None and A.partition is None
     if free and not result.converged and isinstance(A, Matrix) and fits_densely(A):
-        result, factored, said = _by_factors(A, block, b, result, tolerance, atol)
+        result, factored, notes_of_factors = _by_factors(A, block, b, result, tolerance, atol)
         tried += factored
-        notes += said
+        notes += notes_of_factors
     return replace(result, notes=notes, attempts=tried, M=tried[-1].M)
 
 
@@ -163,7 +163,7 @@ def _by_factors(
     }
     one = np.ndim(b) == 1
     seconds = time.perf_counter() - began
-    made = replace(
+    shortest = replace(
         result,
         x=like(A.executor, native, b),
         stops=[Stop.CONVERGED] * sides.shape[1],
@@ -172,4 +172,4 @@ def _by_factors(
         **({name: float(v[0]) for name, v in numbers.items()} if one else numbers),
     )
     notes = [f"lsmr: {result.reason.partition(':')[0]}; {OF_DENSE}", DENSE]
-    return made, [AttemptRecord(DIRECT, "dense", 0.0, 1, seconds, "converged")], notes
+    return shortest, [AttemptRecord(DIRECT, "dense", 0.0, 1, seconds, "converged")], notes

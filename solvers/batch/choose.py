@@ -140,7 +140,7 @@ def _completed(
     count, began = prod(A.batch_shape), result.seconds
     x = result.x.reshape(count, *result.x.shape[len(A.batch_shape) :])
     width = result.columns[0] if result.columns else 1
-    told, explained = result.verdicts, dict(result.explained)
+    verdicts, explained = result.verdicts, dict(result.explained)
     solved, seconds = 0, 0.0
     failed = np.flatnonzero(~result.converged.ravel())
     for k in failed.tolist():
@@ -149,17 +149,20 @@ def _completed(
         values = A.executor.to_host(A.tocsr()._values[k])
         if not all(map(_is_finite, (values, side, start))):
             continue  # its verdict stays: a separate solve would raise
-        found = alone(A[tuple(int(i) for i in place)], side, start, **settings)
-        seconds += found.seconds
+        result_of_system = alone(A[tuple(int(i) for i in place)], side, start, **settings)
+        seconds += result_of_system.seconds
         solves = slice(k * width, (k + 1) * width)
-        told.codes[solves] = [int(stop) for stop in found.stops]
-        told.iterations[solves] = found.column_iterations
-        told.norms[solves], told.thresholds[solves] = found.residual_norm, found.threshold
-        x[k] = found.x
+        verdicts.codes[solves] = [int(stop) for stop in result_of_system.stops]
+        verdicts.iterations[solves] = result_of_system.column_iterations
+        verdicts.norms[solves], verdicts.thresholds[solves] = (
+            result_of_system.residual_norm,
+            result_of_system.threshold,
+        )
+        x[k] = result_of_system.x
         explained.pop(k, None)
-        if not found.converged:
-            explained[k] = found.reason
-        solved += bool(found.converged)
+        if not result_of_system.converged:
+            explained[k] = result_of_system.reason
+        solved += bool(result_of_system.converged)
     note = f"solved alone after {result.solver.lower()} failed: {solved} of {failed.size}"
     return replace(
         result, x=x.reshape(result.x.shape), seconds=began + seconds,

@@ -229,8 +229,8 @@ class BatchDirect(Unrecorded):
             If the operands do not match the batch.
         """
         began = time.perf_counter()
-        given = operands(self.A, b, x0, mask, lambda *dtypes: common_dtype(self.A.dtype, *dtypes))
-        return _Run(self, given).result(began)
+        entered = operands(self.A, b, x0, mask, lambda *dtypes: common_dtype(self.A.dtype, *dtypes))
+        return _Run(self, entered).result(began)
 
     def log_determinant(self) -> LogDeterminant:
         """Return the determinant of each matrix, as NumPy's ``slogdet`` does.
@@ -252,10 +252,10 @@ class BatchDirect(Unrecorded):
             signs[:], logarithms[:] = 1, 0
         rows = self.A.tocsr()
         done = np.zeros(count, bool)
-        for first, found in self._determined(rows):
-            part = slice(first, first + found.states.size)
-            done[part] = found.states == FACTORIZED
-            signs[part], logarithms[part] = found.signs, found.logarithms
+        for first, factors in self._determined(rows):
+            part = slice(first, first + factors.states.size)
+            done[part] = factors.states == FACTORIZED
+            signs[part], logarithms[part] = factors.signs, factors.logarithms
         one = _One(self, rows)
         for k in np.flatnonzero(~done).tolist() if self.shape[0] else []:
             if not bool(np.isfinite(self.executor.to_host(rows._values[k])).all()):
@@ -414,23 +414,23 @@ class _Run(BatchRun):
 
     def _systems(self, chosen: Numbers | None, first: int, last: int) -> FactoredSystems:
         """Return systems of the matrices from ``first`` to ``last``; all of them by default."""
-        solver, given, on = self.solver, self.given, self.solver.executor
+        solver, entered, on = self.solver, self.given, self.solver.executor
         rows = slice(None) if chosen is None else on.from_host(chosen)
-        real = real_dtype(given.b.dtype)
+        real = real_dtype(entered.b.dtype)
         return FactoredSystems(
             indptr=self.A.indptr,
             indices=self.A.indices,
             values=self.A._values[first:last],
-            matrix=None if chosen is None else given.matrix[chosen] - first,
-            width=given.width,
-            b=given.b[rows],
-            x=given.x[rows],
-            tolerances=given.of_solves(solver.tolerances, chosen),
+            matrix=None if chosen is None else entered.matrix[chosen] - first,
+            width=entered.width,
+            b=entered.b[rows],
+            x=entered.x[rows],
+            tolerances=entered.of_solves(solver.tolerances, chosen),
             least=SAFE_NORMS[real][0],
             most=SAFE_NORMS[real][1],
             least_norm=LEAST_NORM[real],
             refine=solver.refine,
-            started=given.started,
+            started=entered.started,
             verdicts=self.verdicts if chosen is None else Verdicts(chosen.size),
         )
 
@@ -442,8 +442,8 @@ class _Run(BatchRun):
 
     def _alone(self, s: int, one: _One) -> None:
         """Solve one system by the solver of one matrix."""
-        given, own = self.given, self.solver.tolerances
-        k = s // given.width
+        entered, own = self.given, self.solver.tolerances
+        k = s // entered.width
         try:
             solver = one.of(k)
         except InvalidMatrix as error:
@@ -452,11 +452,11 @@ class _Run(BatchRun):
         relative, absolute = float(own.relative[k]), float(own.absolute[k])
         solver = solver.with_stop(RelativeResidual(relative) | AbsoluteResidual(absolute))
         try:
-            found = solver.solve(given.b[s], given.x[s] if given.started else None)
+            result = solver.solve(entered.b[s], entered.x[s] if entered.started else None)
         except InvalidArgument as error:
             self.fail(s, Stop.NOT_FINITE, f"not finite: {error}")
             return
-        self.take(s, found)
+        self.take(s, result)
 
 
 def batch_direct(kind: type[Direct], A: Any, **options: Any) -> Any:

@@ -77,8 +77,8 @@ class Member:
         """
         self.matrix.update_values(_values_of(self.A, k, self.executor))
         if self._own_M is not None:
-            batch, own = self._own_M
-            own.update_values(_values_of(batch, k, self.executor))
+            batch, own_M = self._own_M
+            own_M.update_values(_values_of(batch, k, self.executor))
         if self.solver is None or not self._follows_exactly(self.solver):
             M = self.M
             if isinstance(M, BatchPreconditioner):
@@ -164,11 +164,11 @@ class Member:
 
     def _refreshing(self, solver: KrylovSolver) -> tuple[Replay | None, Array | None]:
         M = solver.M
-        own = solver._has_numbers_of_A or self._own_M is not None
-        if not isinstance(M, Preconditioner) or own:
+        has_own_values = solver._has_numbers_of_A or self._own_M is not None
+        if not isinstance(M, Preconditioner) or has_own_values:
             return None, None
-        found = M._recorded_refresh(self.matrix)
-        return (None, None) if found is None else (Replay(found.body), found.failures)
+        recording = M._recorded_refresh(self.matrix)
+        return (None, None) if recording is None else (Replay(recording.body), recording.failures)
 
     def _is_fixed(self, solver: KrylovSolver) -> bool:
         """Return whether all systems share the solver and the preconditioner of the first one.
@@ -178,16 +178,16 @@ class Member:
         """
         if solver._has_numbers_of_A or self._own_M is not None:
             return False
-        made = isinstance(self.M, (type, Settings)) or self.M is None
-        return solver.M is None or not made
+        is_made_from_A = isinstance(self.M, (type, Settings)) or self.M is None
+        return solver.M is None or not is_made_from_A
 
 
 def _member_matrix(A: BatchCsr, executor: Executor) -> Csr:
     pattern = A.pattern.to(executor)
     data = executor.zeros((A.nnz,), A.dtype)
-    made = Csr._from_arrays(executor, A.shape, data, pattern.indices, pattern.indptr, _lean=True)
-    made._pattern = pattern._pattern
-    return made
+    member = Csr._from_arrays(executor, A.shape, data, pattern.indices, pattern.indptr, _lean=True)
+    member._pattern = pattern._pattern
+    return member
 
 
 def _values_of(A: BatchCsr, k: int, executor: Executor) -> Array:

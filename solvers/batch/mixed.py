@@ -91,11 +91,11 @@ class MixedResult:
         self._A, self.x, self.results = A, x, results
 
     def _spread(self, name: str) -> list[Any]:
-        made: list[Any] = [None] * len(self._A)
+        values: list[Any] = [None] * len(self._A)
         for (places, _), result in zip(self._A.groups, self.results, strict=True):
             for k, item in zip(places, getattr(result, name), strict=True):
-                made[k] = item.item() if isinstance(item, np.generic) else item
-        return made
+                values[k] = item.item() if isinstance(item, np.generic) else item
+        return values
 
     @property
     def converged(self) -> list[bool]:
@@ -130,7 +130,7 @@ class MixedResult:
         return self
 
     def __repr__(self) -> str:
-        said = summary(self.converged, self.reason)
+        text = summary(self.converged, self.reason)
         most = counted(max(self.iterations, default=0), "iteration")
         seconds = sum(result.seconds for result in self.results)
-        return f"<{type(self).__name__}: {said}; {most} at most, {seconds:.3g} s>"
+        return f"<{type(self).__name__}: {text}; {most} at most, {seconds:.3g} s>"

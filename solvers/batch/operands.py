@@ -103,11 +103,11 @@ class Operands:
         """Return solutions, given as one row per solve, in the shape of the right-hand sides."""
         axes, n = self.A.batch_shape, self.A.shape[0]
         if not self.columns:
-            made = rows.reshape(*axes, n)
+            block = rows.reshape(*axes, n)
         else:
             blocks = rows.reshape(self.A.count, self.width, n).transpose(0, 2, 1)
-            made = self.A.executor.xp.ascontiguousarray(blocks).reshape(*axes, n, self.width)
-        return self.A.executor.to_host(made) if self.from_host else made
+            block = self.A.executor.xp.ascontiguousarray(blocks).reshape(*axes, n, self.width)
+        return self.A.executor.to_host(block) if self.from_host else block
 
 
 def operands(A: BatchMatrix, b: Any, x0: Any, mask: Any, dtype_of: Any) -> Operands:
@@ -155,13 +155,13 @@ def _rows(A: BatchMatrix, blocks: Array, dtype: Any, *, copy: bool) -> Array:
 def _mask(A: BatchMatrix, mask: Any) -> Numbers | None:
     if mask is None:
         return None
-    given = np.asarray(A.executor.to_host(native(A.executor, mask, "mask")))
-    if given.shape != A.batch_shape or given.dtype != bool:
+    values = np.asarray(A.executor.to_host(native(A.executor, mask, "mask")))
+    if values.shape != A.batch_shape or values.dtype != bool:
         raise InvalidArgument(
-            f"mask: expected booleans of shape {A.batch_shape}, got {given.dtype} of shape "
-            f"{given.shape}"
+            f"mask: expected booleans of shape {A.batch_shape}, got {values.dtype} of shape "
+            f"{values.shape}"
         )
-    return given.ravel()
+    return values.ravel()
 
 
 def tolerances(A: BatchMatrix, rtol: Any, atol: Any) -> Tolerances:
@@ -177,13 +177,13 @@ def tolerances(A: BatchMatrix, rtol: Any, atol: Any) -> Tolerances:
 
 def _tolerance(A: BatchMatrix, value: Any, name: str) -> Numbers:
     try:
-        given = np.broadcast_to(np.asarray(value, np.float64), A.batch_shape)
+        values = np.broadcast_to(np.asarray(value, np.float64), A.batch_shape)
     except (TypeError, ValueError):
         raise InvalidArgument(
             f"{name}: expected a number or an array of shape {A.batch_shape}, got {value!r}"
         ) from None
-    if not np.all(given >= 0):
+    if not np.all(values >= 0):
         raise InvalidArgument(f"{name}: expected numbers of at least 0, got {value!r}")
     if np.ndim(value) == 0:  # a broadcast view: kernels can detect that all are equal
         return np.broadcast_to(np.float64(value), (A.count,))
-    return np.ascontiguousarray(given).ravel()
+    return np.ascontiguousarray(values).ravel()

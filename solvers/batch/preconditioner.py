@@ -44,22 +44,22 @@ class BatchPreconditioner:
     def __getitem__(self, key: Any) -> Any:
         """Return the preconditioner of one matrix, or of each matrix in a part of the batch."""
         part = self.A[key]
-        made: Any = self.settings.on(part)
-        return made
+        M: Any = self.settings.on(part)
+        return M
 
     def __matmul__(self, X: Any) -> Any:
         """Return the products of all preconditioners with their vectors, in the shape of X."""
         on = self.executor
         blocks, columns = vectors_of(self.A, native(on, X, "X"), "X")
-        made = (
+        product = (
             on.xp.stack(
                 [self.settings.on(self.A._member(k)) @ blocks[k] for k in range(self.A.count)]
             )
             if self.A.count
             else blocks
         )
-        made = made.reshape(*self.batch_shape, self.shape[0], *columns)
-        return on.to_host(made) if is_host(X) else made
+        product = product.reshape(*self.batch_shape, self.shape[0], *columns)
+        return on.to_host(product) if is_host(X) else product
 
     def to(self, executor: Executor | str) -> BatchPreconditioner:
         """Return the preconditioners on another executor."""

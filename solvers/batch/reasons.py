@@ -70,7 +70,7 @@ class Reasons(Mapping[int, str]):
         hermitian = _are_hermitian(chosen) if needs_hermitian else np.zeros(systems.size, bool)
         constants = _map_constants_to_zero(chosen)
         columns = constants if needs_hermitian else _map_constants_to_zero(chosen.H)
-        found = {}
+        sentences = {}
         for place, (k, stop) in enumerate(zip(systems.tolist(), stops, strict=True)):
             if needs_hermitian and not hermitian[place]:
                 why: str | None = "; ".join(Asymmetry.of("A"))
@@ -79,8 +79,8 @@ class Reasons(Mapping[int, str]):
                 at_limit = stop == Stop.MAX_ITERATIONS
                 why = why_unsolved(None, _looked_up(holds), at_limit=at_limit)
             if why is not None:
-                found[k] = f"{stop.sentence.partition(':')[0]}: {why}"
-        return found
+                sentences[k] = f"{stop.sentence.partition(':')[0]}: {why}"
+        return sentences
 
     def __getitem__(self, system: int) -> str:
         return self._all[system]
@@ -116,9 +116,9 @@ def _of_usual_size(on: Executor, values: Array) -> Array:
     extreme = ~((sizes >= low) & (sizes <= high))
     if not extreme.any():
         return values
-    made = np.array(of_one)
-    made[extreme] = near_one(of_one[extreme].T).T
-    return on.from_host(made.reshape(host.shape))
+    scaled = np.array(of_one)
+    scaled[extreme] = near_one(of_one[extreme].T).T
+    return on.from_host(scaled.reshape(host.shape))
 
 
 def _are_hermitian(A: BatchMatrix) -> Numbers:

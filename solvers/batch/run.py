@@ -54,15 +54,15 @@ class BatchRun:
 
     def batch_result(self, began: float) -> BatchResult:
         """Return the result of all systems, for a solve that started at time ``began``."""
-        given, solver = self.given, self.solver
+        entered, solver = self.given, self.solver
         return BatchResult(
-            x=given.shaped(given.x),
+            x=entered.shaped(entered.x),
             verdicts=self.verdicts,
             seconds=time.perf_counter() - began,
             solver=solver.kind.__name__,
             executor=solver.executor.name,
             batch_shape=solver.batch_shape,
-            columns=given.columns,
+            columns=entered.columns,
             notes=self.notes,
             explained=Reasons(self.explained, self.verdicts, solver.kind, solver.A),
         )

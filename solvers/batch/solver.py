@@ -159,14 +159,16 @@ class BatchSolver(Unrecorded):
         return self._dtype()
 
     def _dtype(self, *dtypes: Any) -> np.dtype[Any]:
-        asked = self.options.get("dtype")
-        found = [self.A.dtype, *dtypes]
+        requested = self.options.get("dtype")
+        known_dtypes = [self.A.dtype, *dtypes]
         if getattr(self.M, "dtype", None) is not None:
-            found.append(self.M.dtype)
-        if asked is None:
-            return common_dtype(*found)
-        wide = [np.dtype(np.complex64)] if any(np.dtype(d).kind == "c" for d in found) else []
-        return common_dtype(asked, *wide)
+            known_dtypes.append(self.M.dtype)
+        if requested is None:
+            return common_dtype(*known_dtypes)
+        wide = (
+            [np.dtype(np.complex64)] if any(np.dtype(d).kind == "c" for d in known_dtypes) else []
+        )
+        return common_dtype(requested, *wide)
 
     @property
     def settings(self) -> Settings:
@@ -248,8 +250,8 @@ class BatchSolver(Unrecorded):
             If the operands do not match the batch.
         """
         began = time.perf_counter()
-        given = operands(self.A, b, x0, mask, self._dtype)
-        return _Run(self, given).result(began)
+        entered = operands(self.A, b, x0, mask, self._dtype)
+        return _Run(self, entered).result(began)
 
     # ---- members
 
@@ -282,12 +284,12 @@ class _Run(BatchRun):
 
     def result(self, began: float) -> BatchResult:
         """Solve all systems and return their result."""
-        given = self.given
-        asked = given.count if given.asked is None else given.asked.size
-        together = bool(asked and self.solver.shape[0]) and self._together()
+        entered = self.given
+        count = entered.count if entered.asked is None else entered.asked.size
+        together = bool(count and self.solver.shape[0]) and self._together()
         left = self.verdicts.undecided
         if together:
-            self.notes.append(f"systems solved side by side: {asked - left.size}")
+            self.notes.append(f"systems solved side by side: {count - left.size}")
         for s in left.tolist():
             self._alone(s)
         return self.batch_result(began)
@@ -303,7 +305,7 @@ class _Run(BatchRun):
 
     def _together(self) -> bool:
         """Let the executor solve the systems by recorded programs; return False if it cannot."""
-        solver, given = self.solver, self.given
+        solver, entered = self.solver, self.given
         on = solver.executor
         places = self.members[1:]
         if not places or on.observed:
@@ -312,7 +314,7 @@ class _Run(BatchRun):
         ready = [p for p in programs if p is not None]
         if len(ready) < len(programs):
             return False
-        real = real_dtype(given.b.dtype)
+        real = real_dtype(entered.b.dtype)
         linear = places[0].solver._linear if places[0].solver is not None else None
         assert linear is not None
         tolerances, limit = solver.tolerances, solver.limit
@@ -323,45 +325,45 @@ class _Run(BatchRun):
                 np.broadcast_to(np.float64(linear.absolute), count),
             )
             limit = 10 * solver.shape[0] if linear.iterations is None else int(linear.iterations)
-        asked = given.asked
-        rows = slice(None) if asked is None else on.from_host(asked)
-        x = given.memory_of_solutions()[rows]
+        chosen = entered.asked
+        rows = slice(None) if chosen is None else on.from_host(chosen)
+        x = entered.memory_of_solutions()[rows]
         systems = Systems(
             values=places[0].A._values,
-            matrix=None if asked is None else given.matrix[asked],
-            width=given.width,
-            b=given.b[rows],
+            matrix=None if chosen is None else entered.matrix[chosen],
+            width=entered.width,
+            b=entered.b[rows],
             x=x,
-            started=given.started,
-            tolerances=given.of_solves(tolerances, asked),
+            started=entered.started,
+            tolerances=entered.of_solves(tolerances, chosen),
             limit=limit,
             least=SAFE_NORMS[real][0],
             most=SAFE_NORMS[real][1],
             least_norm=LEAST_NORM[real],
-            verdicts=self.verdicts if asked is None else Verdicts(asked.size),
+            verdicts=self.verdicts if chosen is None else Verdicts(chosen.size),
         )
-        start = on.copy(x) if given.started else None
+        start = on.copy(x) if entered.started else None
         if not on.solve_systems(ready, systems):
-            given.forget_solutions()
+            entered.forget_solutions()
             return False
         left = systems.verdicts.undecided
         if left.size:  # they restart from their initial guess
             places_left = on.from_host(left)
             x[places_left] = 0 if start is None else start[places_left]
-        if asked is not None:
-            self.verdicts.take(asked, systems.verdicts)
-            given.x[rows] = x
+        if chosen is not None:
+            self.verdicts.take(chosen, systems.verdicts)
+            entered.x[rows] = x
         return True
 
     def _programs_of(self, member: Member) -> MemberPrograms | None:
         """Return the programs of a member, recorded with the values of a suitable matrix."""
         if member.is_known:
             return member.known
-        given = self.given
-        first = range(min(FIRST, given.count)) if given.asked is None else given.asked[:FIRST]
+        entered = self.given
+        first = range(min(FIRST, entered.count)) if entered.asked is None else entered.asked[:FIRST]
         for s in map(int, first):
             try:
-                member.load(s // given.width, self._stop(s))
+                member.load(s // entered.width, self._stop(s))
             except WollemiError:
                 continue  # its preconditioner cannot be built
             member.is_known, member.known = True, member.programs()
@@ -372,20 +374,20 @@ class _Run(BatchRun):
 
     def _alone(self, s: int) -> None:
         """Solve one system by the solver for one matrix."""
-        given, member = self.given, self.members[0]
+        entered, member = self.given, self.members[0]
         try:
-            solver = member.load(s // given.width, self._stop(s))
+            solver = member.load(s // entered.width, self._stop(s))
         except WollemiError as error:
             self.fail(s, Stop.UNPREPARED, f"{Stop.UNPREPARED.sentence}: {error}")
             return
         try:
-            found = solver.solve(given.b[s], given.x[s] if given.started else None)
+            result = solver.solve(entered.b[s], entered.x[s] if entered.started else None)
         except InvalidCall:  # an error of the solver class, for every system
             raise
         except (InvalidArgument, FloatingPointError) as error:
             self.fail(s, Stop.NOT_FINITE, f"not finite: {error}")
             return
-        self.take(s, found)
+        self.take(s, result)
 
 
 def batch_solver(kind: Any, A: Any, *arguments: Any, **options: Any) -> Any:

@@ -55,8 +55,8 @@ def describe(solver: Any, M: Any, rtol: float | None, atol: float, maxiter: int 
             )
         return json.dumps({"settings": solver.to_dict()})
     if solver == "direct":
-        for name, given in (("M", M != "auto"), ("maxiter", maxiter is not None)):
-            if given:
+        for name, is_given in (("M", M != "auto"), ("maxiter", maxiter is not None)):
+            if is_given:
                 raise InvalidArgument(
                     f'{name}: solver="direct" factorizes the matrix and takes no {name}; leave it '
                     "away, or take an iterative solver"
@@ -79,8 +79,10 @@ def describe(solver: Any, M: Any, rtol: float | None, atol: float, maxiter: int 
             f"M: expected a name or settings such as wl.preconditioners.Jacobi(), got a "
             f"{type(M).__name__}; it must be made anew for new values and for the transpose"
         )
-    told = M if isinstance(M, str) else M.to_dict()
-    return json.dumps({"method": solver, "M": told, "rtol": rtol, "atol": atol, "maxiter": maxiter})
+    description_of_M = M if isinstance(M, str) else M.to_dict()
+    return json.dumps(
+        {"method": solver, "M": description_of_M, "rtol": rtol, "atol": atol, "maxiter": maxiter}
+    )
 
 
 def describe_symmetric(solver: Any, M: Any, rtol: float | None, n: int) -> str:
@@ -114,10 +116,10 @@ def solved(A: Csr, b: Any, how: str) -> Any:
     SystemNotSolved
         If a column is not solved.
     """
-    told = json.loads(how)
-    result: Result = _run(A, b, told)
-    if not result.converged and "otherwise" in told:
-        result = _run(A, b, told["otherwise"])
+    description = json.loads(how)
+    result: Result = _run(A, b, description)
+    if not result.converged and "otherwise" in description:
+        result = _run(A, b, description["otherwise"])
     if not result.converged:
         singular = Stop.LEAST_SQUARES in result.stops
         raise SystemNotSolved(_unsolved("the system was not solved", result.reason, singular))
@@ -150,18 +152,18 @@ def solved_together(A: Csr, values: Any, b: Any, how: str) -> Any:
     on = A.executor
     pattern = _with_values(A, on.zeros((A.nnz,), values.dtype))
     batch = BatchCsr._from_values(pattern, (int(values.shape[0]),), values)
-    told = json.loads(how)
+    description = json.loads(how)
     try:
-        result = _run(batch, b, told)
+        result = _run(batch, b, description)
     except UnsupportedOperation:
-        made = on.allocate(b.shape, b.dtype)
+        x = on.allocate(b.shape, b.dtype)
         for s in range(int(values.shape[0])):
-            on.copy_into(made[s], solved(_with_values(A, values[s]), b[s], how))
-        return made
+            on.copy_into(x[s], solved(_with_values(A, values[s]), b[s], how))
+        return x
     failed = np.flatnonzero(~result.converged)
-    if failed.size and "otherwise" in told:
+    if failed.size and "otherwise" in description:
         for s in failed.tolist():
-            one = solved(_with_values(A, values[s]), b[s], json.dumps(told["otherwise"]))
+            one = solved(_with_values(A, values[s]), b[s], json.dumps(description["otherwise"]))
             on.copy_into(result.x[s], one)
         return result.x
     if failed.size:
@@ -177,9 +179,9 @@ def solved_together(A: Csr, values: Any, b: Any, how: str) -> Any:
 
 
 def _with_values(A: Csr, values: Any) -> Csr:
-    made = Csr._from_arrays(A.executor, A.shape, values, A.indices, A.indptr)
-    made._pattern = A._pattern
-    return made
+    matrix = Csr._from_arrays(A.executor, A.shape, values, A.indices, A.indptr)
+    matrix._pattern = A._pattern
+    return matrix
 
 
 def _run(A: Csr | BatchCsr, b: Any, description: dict[str, Any]) -> Any:

@@ -92,8 +92,8 @@ def inverse_entries(A: Csr, values: Numbers) -> Numbers:
     then computed block by block.
     """
     factored = _factored(A, values)
-    found = _selected(A, factored) if factored.one_order else None
-    return _in_blocks(factored, lambda unit: unit) if found is None else found
+    entries = _selected(A, factored) if factored.one_order else None
+    return _in_blocks(factored, lambda unit: unit) if entries is None else entries
 
 
 def inverse_derivative(A: Csr, values: Numbers, direction: Numbers) -> Numbers:
@@ -176,15 +176,15 @@ def _in_blocks(factored: Factored, apply: Any) -> Numbers:
     """Return entries ``(j, i)`` of ``apply(A^-1 I)`` in blocks of columns."""
     rows, columns = factored.rows, factored.columns
     n = factored.lu.shape[0]
-    found = np.empty(rows.size)
+    entries = np.empty(rows.size)
     for begin in range(0, n, BLOCK):
         end = min(begin + BLOCK, n)
         unit = np.zeros((n, end - begin))
         unit[np.arange(begin, end), np.arange(end - begin)] = 1
         block = apply(factored.lu.solve(unit))
         inside = np.flatnonzero((rows >= begin) & (rows < end))
-        found[inside] = block[columns[inside], rows[inside] - begin]
-    return found
+        entries[inside] = block[columns[inside], rows[inside] - begin]
+    return entries
 
 
 def _selected(A: Csr, factored: Factored) -> Numbers | None:
@@ -199,8 +199,8 @@ def _selected(A: Csr, factored: Factored) -> Numbers | None:
         (x.indptr.astype(np.int32, copy=False), x.indices.astype(np.int32, copy=False), x.data)
         for x in (lower, upper)
     )
-    found, outside = np.empty(factored.values.size), np.zeros(1, np.int64)
+    entries, outside = np.empty(factored.values.size), np.zeros(1, np.int64)
     positions = order[factored.columns], order[factored.rows]
     symmetric = int(factored.symmetric)
-    host.run(inverse.selected, *positions, *of_lower, *of_upper, symmetric, found, outside)
-    return None if outside[0] else found
+    host.run(inverse.selected, *positions, *of_lower, *of_upper, symmetric, entries, outside)
+    return None if outside[0] else entries

@@ -52,8 +52,8 @@ def eigenpairs(A: Csr, how: str) -> Array:
     InvalidArgument
         If there are fewer pairs.
     """
-    told = json.loads(how)
-    n, k, which, sigma = A.shape[0], told["k"], told["which"], told["sigma"]
+    description = json.loads(how)
+    n, k, which, sigma = A.shape[0], description["k"], description["which"], description["sigma"]
     _require_fewer(k, n)
     # one more pair: its distance from the others shows whether these are simple
     values, vectors = eigsh(A, k=min(k + 1, n - 1), which=which, sigma=sigma)
@@ -81,8 +81,8 @@ def singular_triplets(A: Csr, how: str) -> Array:
     InvalidMatrix
         If a singular value is nearly 0, or nearly equal to another one.
     """
-    told = json.loads(how)
-    (m, n), k, which = A.shape, told["k"], told["which"]
+    description = json.loads(how)
+    (m, n), k, which = A.shape, description["k"], description["which"]
     _require_fewer(k, min(m, n))
     u, s, vt = svds(A, k=min(k + 1, min(m, n) - 1), which=which)
     s = _on_host(A, s)

@@ -113,13 +113,13 @@ def mirror(A: Csr) -> Indices:
         keys = rows * n + columns
         order = np.argsort(keys, kind="stable")
         ordered, mirrored = keys[order], columns * n + rows
-        found = np.minimum(np.searchsorted(ordered, mirrored), max(keys.size - 1, 0))
-        if not np.array_equal(ordered[found], mirrored) or np.any(ordered[1:] == ordered[:-1]):
+        positions = np.minimum(np.searchsorted(ordered, mirrored), max(keys.size - 1, 0))
+        if not np.array_equal(ordered[positions], mirrored) or np.any(ordered[1:] == ordered[:-1]):
             raise InvalidMatrix(
                 "A: expected a symmetric pattern without two entries of one position; add the "
                 "missing entries as zeros, and call A.sum_duplicates()"
             )
-        entry: Indices = order[found]
+        entry: Indices = order[positions]
         return entry
 
     if A.shape[0] != A.shape[1]:

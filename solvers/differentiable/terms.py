@@ -139,8 +139,8 @@ def _found(A: Csr, B: Csr, order: Indices | None = None) -> Terms:
     product = pattern_on(on, (A.shape[0], B.shape[1]), indptr, entry_columns)
     entries = (of_a if order is None else order[of_a], of_b, of_c.reshape(-1))
     sizes = (a_columns.size, b_columns.size, positions.size)
-    made = [_sorted_by(on, entries, sizes, which) for which in range(3)]
-    return Terms(product, (made[0], made[1], made[2]))
+    lists = [_sorted_by(on, entries, sizes, which) for which in range(3)]
+    return Terms(product, (lists[0], lists[1], lists[2]))
 
 
 def _sorted_by(
@@ -151,8 +151,8 @@ def _sorted_by(
     np.cumsum(np.bincount(entries[which], minlength=sizes[which]), out=indptr[1:])
     first, second = (entries[other][order] for other in OTHERS[which])
     pattern = pattern_on(on, (sizes[which], sizes[OTHERS[which][1]]), indptr, second)
-    made = pattern.executor.from_host(first.astype(pattern.indices.dtype))
-    return Contraction(pattern, made)
+    targets = pattern.executor.from_host(first.astype(pattern.indices.dtype))
+    return Contraction(pattern, targets)
 
 
 def pattern_on(on: object, shape: tuple[int, int], indptr: Indices, indices: Indices) -> Csr:

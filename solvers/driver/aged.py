@@ -32,15 +32,15 @@ def about_updates(solver: KrylovSolver, stops: Sequence[Stop], count: int) -> li
     count : int
         Number of iterations of the solve.
     """
-    kept = _keeper(solver.M)
-    if kept is None:
+    keeper = _keeper(solver.M)
+    if keeper is None:
         solver._expected_iterations = NEVER_REACHED
         return []
-    updates, first = int(kept._updates), solver._first_iterations
+    updates, first = int(keeper._updates), solver._first_iterations
     if first is not None and updates != first[1]:
         return [
             f"iterations rose from {first[0]} to {count} since the set-up: updates of "
-            f"{type(kept).__name__} keep the levels that the first values led to; solver = "
+            f"{type(keeper).__name__} keep the levels that the first values led to; solver = "
             "solver.settings.on(A) builds solver and preconditioner again from the current values"
         ]
     if count and all(stop == Stop.CONVERGED for stop in stops):
@@ -54,5 +54,5 @@ def _keeper(M: Any) -> Any:
     if getattr(M, "_keeps_choices", False):
         return M
     inner = M._operators() if hasattr(M, "_operators") else [getattr(M, "M", None)]
-    found = (_keeper(part) for part in inner if part is not None)
-    return next((part for part in found if part is not None), None)
+    keepers = (_keeper(part) for part in inner if part is not None)
+    return next((part for part in keepers if part is not None), None)

@@ -88,20 +88,20 @@ def why_unsolved(
     columns = constants if hermitian else holds("columns", columns_add_up_to_zero)
     if not constants and not columns:
         return None
-    said = "A maps constants to zero" if constants else "the columns of A add up to zero"
+    cause = "A maps constants to zero" if constants else "the columns of A add up to zero"
     part = outside_of_range(block()) if columns and block is not None else 0.0
     if part > OUTSIDE:
-        which = f"{said} and b does not{' add up to zero' if constants else ''}"
+        which = f"{cause} and b does not{' add up to zero' if constants else ''}"
         return (
             f"{which} ({percentage(part)} of its length lies outside of the range of A), so that "
             f"no x solves the system; wl.solve(A, b){kin} {LEAST_SQUARES}"
         )
-    said = f"{said}, so that it is singular" if constants else f"{said}, so that A is singular"
+    cause = f"{cause}, so that it is singular" if constants else f"{cause}, so that A is singular"
     if not at_limit:
-        return f"{said}; use wl.solve(A, b){kin}"
+        return f"{cause}; use wl.solve(A, b){kin}"
     if columns and block is not None:
         return None
     return (
-        f"the iteration limit was reached; {said}: unless b is in its range no x solves the "
+        f"the iteration limit was reached; {cause}: unless b is in its range no x solves the "
         f"system, and wl.solve(A, b) {LEAST_SQUARES}"
     )

@@ -25,8 +25,8 @@ def allow_growth(work: Workspace) -> None:
     no later iteration returns to it.
     """
     real = real_dtype(work.dtype)
-    given = np.full(work.k, 1 / np.finfo(real).eps, real)
-    work.executor.copy_into(work.growth, given)
+    limit_of_growth = np.full(work.k, 1 / np.finfo(real).eps, real)
+    work.executor.copy_into(work.growth, limit_of_growth)
 
 
 def halt_if_diverged(w: Any, norm: Any) -> None:

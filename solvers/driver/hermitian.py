@@ -134,16 +134,16 @@ def are_the_reason(
 
     with np.errstate(all="ignore"):
         image = b - r  # A x
-        found = np.zeros(b.shape[1], bool)
+        is_material = np.zeros(b.shape[1], bool)
         images = []
         for v in (r, b):
             images.append(v if M is None else product(M, v))
             apart = _inner(images[-1], image) - _inner(product(solver.A, images[-1]), x)
-            found |= np.abs(apart) > MATERIAL * np.abs(_inner(v, images[-1]))
+            is_material |= np.abs(apart) > MATERIAL * np.abs(_inner(v, images[-1]))
         if M is not None:
             apart = _inner(images[0], b) - _inner(r, images[1])
-            found |= np.abs(apart) > MATERIAL * np.abs(_inner(r, images[0]))
-    return found
+            is_material |= np.abs(apart) > MATERIAL * np.abs(_inner(r, images[0]))
+    return is_material
 
 
 def _inner(u: np.ndarray[Any, Any], v: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -171,7 +171,7 @@ def explained(solver: KrylovSolver, b: Any, result: Result) -> Result:
     why = "; ".join(asymmetries[0]) if asymmetries else _about_constants(solver, b, stops)
     if why is None:
         return result
-    notes = [": ".join(found) for found in asymmetries]
+    notes = [": ".join(asymmetry) for asymmetry in asymmetries]
     sentences = {stop: f"{stop.sentence.partition(':')[0]}: {why}" for stop in stops}
     return replace(result, notes=[*result.notes, *notes], explained=sentences)
 
@@ -200,15 +200,15 @@ def _about_constants(solver: KrylovSolver, b: Any, stops: AbstractSet[Stop]) -> 
 
 def asymmetries_of(solver: KrylovSolver) -> list[Asymmetry]:
     """Return messages on the operators that are not Hermitian, although the method needs it."""
-    found = []
+    asymmetries = []
     for name in solver.HERMITIAN:
         operator = solver.A if name == "A" else solver.M
         if operator is None or operator.varies:
             continue
         if _holds(solver, name, operator, is_hermitian_in_products):
             continue
-        found.append(Asymmetry.of(name))
-    return found
+        asymmetries.append(Asymmetry.of(name))
+    return asymmetries
 
 
 def _holds(

@@ -101,8 +101,8 @@ class Solve(Verification):
             raise ShapeMismatch(f"x0 has shape {tuple(start.shape)}, b {tuple(block.shape)}")
         dtype = solver.dtype
         if start is not None or block.dtype != dtype or solver.asked_dtype is not None:
-            given = [block.dtype, *([] if start is None else [start.dtype])]
-            dtype = solver._precision_for(dtype, *given)
+            dtypes = [block.dtype, *([] if start is None else [start.dtype])]
+            dtype = solver._precision_for(dtype, *dtypes)
             block = as_dtype(executor, block, dtype)
             start = None if start is None else as_dtype(executor, start, dtype)
         self.b, self.start = block, start
@@ -153,8 +153,8 @@ class Solve(Verification):
     def _initial_norms(self) -> np.ndarray[Any, Any]:
         if self.start is None:
             return self.sides.norm
-        found = self.best.residual_norms()
-        return np.where(self._drop_long_starts(found), self.sides.norm, found)
+        initial_norms = self.best.residual_norms()
+        return np.where(self._drop_long_starts(initial_norms), self.sides.norm, initial_norms)
 
     def _set_limits(self) -> None:
         """Compute the limits of the criteria for these right-hand sides."""
@@ -331,15 +331,15 @@ class Solve(Verification):
         """Read the norms of the last drive from the ring buffer, or from ``members``."""
         status, names = self.work.status, ("iterations", "history", "running", "stop")
         # one read for all, because each wait for a device costs as much as an iteration or two
-        found = status.read_together(*names) if members is None else [members[n] for n in names]
-        iterations, ring, running, self.ended = found
+        arrays = status.read_together(*names) if members is None else [members[n] for n in names]
+        iterations, ring, running, self.ended = arrays
         self.running, self.advanced = int(running[0]), False
         done = iterations.tolist()
-        for c, seen in enumerate(self.iterations.tolist()):
-            if done[c] == seen:
+        for c, seen_iterations in enumerate(self.iterations.tolist()):
+            if done[c] == seen_iterations:
                 continue
             self.advanced = True
-            rows = np.arange(seen, done[c]) % status.capacity
+            rows = np.arange(seen_iterations, done[c]) % status.capacity
             self.history[c].extend(
                 self.sides.given_of(c, ring[rows, c].astype(np.float64)).tolist()
             )
@@ -364,16 +364,16 @@ class Solve(Verification):
     def _tell(self, event: str, loggers: list[Logger], true: np.ndarray[Any, Any] | None) -> None:
         if not loggers:
             return
-        given = self.sides.given
+        in_units_of_b = self.sides.given
         snapshot = Snapshot(
             solver=type(self.solver).__name__,
             executor=self.executor.name,
             iteration=self._done,
             limit=self.count,
             norm=self._seen_norms(),
-            threshold=given(self.threshold),
+            threshold=in_units_of_b(self.threshold),
             running=self.running,
-            true_norm=None if true is None else given(true),
+            true_norm=None if true is None else in_units_of_b(true),
         )
         for logger in loggers:
             if (method := getattr(logger, event, None)) is not None:
@@ -383,12 +383,12 @@ class Solve(Verification):
         return np.array([norms[-1] for norms in self.history])
 
     def _state(self) -> State:
-        given = self.sides.given
+        in_units_of_b = self.sides.given
         return State(
             iteration=self._done,
             norm=self._seen_norms(),
-            norm_b=given(self.sides.norm),
-            initial_norm=given(self.best.first),
+            norm_b=in_units_of_b(self.sides.norm),
+            initial_norm=in_units_of_b(self.best.first),
             seconds=self.watchers.elapsed,
         )
 
@@ -443,8 +443,8 @@ class Solve(Verification):
             return False
         if not asymmetries_of(self.solver):
             return False
-        found = (self.sides.block, self.work.x, residual)
-        b, x, r = (np.asarray(self.executor.to_host(block)) for block in found)
+        blocks = (self.sides.block, self.work.x, residual)
+        b, x, r = (np.asarray(self.executor.to_host(block)) for block in blocks)
         if not np.all(are_the_reason(self.solver, b, self.work.scales.A * x, r)[running]):
             return False
         self.halt = Stop.STAGNATED
@@ -452,10 +452,10 @@ class Solve(Verification):
 
     def _has_fallen(self, c: int, before: Numbers, now: Numbers) -> bool:
         """Return whether the residual of a column falls; true norms replace useless estimates."""
-        told, true = self.history[c], now[c]
-        if true > DRIFT * told[-1] * self.sides.scale[c]:
+        history, true = self.history[c], now[c]
+        if true > DRIFT * history[-1] * self.sides.scale[c]:
             return bool(true <= FALLS * before[c])
-        return has_fallen(told)
+        return has_fallen(history)
 
     def _callback_stops(self) -> bool:
         callback = self.watchers.callback
@@ -471,8 +471,10 @@ class Solve(Verification):
         if callback is None:
             return False
         norm_b = self.sides.given(self.sides.norm)
-        seen = self._seen_norms() / np.where(norm_b > 0, norm_b, 1.0)
-        answer = says_stop(callback(seen[0] if np.ndim(self.asked) == 1 else seen))
+        relative_norms = self._seen_norms() / np.where(norm_b > 0, norm_b, 1.0)
+        answer = says_stop(
+            callback(relative_norms[0] if np.ndim(self.asked) == 1 else relative_norms)
+        )
         if not self.executor.agreed(answer):
             return False
         self.halt = Stop.CALLBACK
@@ -480,9 +482,9 @@ class Solve(Verification):
 
     def _true_norms(self) -> np.ndarray[Any, Any]:
         """Return the norms of the true residual within a cycle, and keep the best iterates."""
-        found = norms(self.executor, self._true_residual())
-        self.best.keep_columns(found)
-        return found
+        true_norms = norms(self.executor, self._true_residual())
+        self.best.keep_columns(true_norms)
+        return true_norms
 
     def _true_residual(self) -> Array:
         """Return the true residual within a cycle."""
@@ -514,8 +516,8 @@ class Solve(Verification):
         """Mark columns as least squares if their residual cannot fall for lack of a solution."""
         stagnated = [c for c, code in enumerate(self.final.tolist()) if code == Stop.STAGNATED]
         if stagnated and not self.keep_last and self.halt is None:
-            found = self.solver.least_squares(self.work, self.sides.block, stagnated)
-            self.final[found] = Stop.LEAST_SQUARES
+            is_least_squares = self.solver.least_squares(self.work, self.sides.block, stagnated)
+            self.final[is_least_squares] = Stop.LEAST_SQUARES
 
     def _result(self) -> Result:
         final = self.final.tolist()
@@ -527,8 +529,8 @@ class Solve(Verification):
         solution, changed = scaled_back(self.executor, self.work.x, self.sides.solution_exponents)
         self.best.judge(solution, changed, self.final, self.norm, self.threshold)
         residuals = np.full((max(map(len, self.history), default=1), self.work.k), np.nan)
-        for c, seen in enumerate(self.history):
-            residuals[: len(seen), c] = seen
+        for c, history in enumerate(self.history):
+            residuals[: len(history), c] = history
         return result_of(
             self,
             self._shaped(solution),
@@ -590,8 +592,8 @@ def _once(
         if work.applies_M and not watchers.loggers:
             return made.run(), work
         checked = nullcontext() if work.applies_M else applications_required(solver, work)
-        seen = watchers.on(work) if watchers.loggers else nullcontext()
-        with checked, seen:
+        watching = watchers.on(work) if watchers.loggers else nullcontext()
+        with checked, watching:
             return made.run(), work
     finally:
         solver.give_back(work)

@@ -82,14 +82,14 @@ class RecordedSolve:
 
     def __init__(self, solver: KrylovSolver, b: Any, x: Any) -> None:
         executor = solver.executor
-        given = {"b": b, "out": x}
-        for name, array in given.items():
+        arrays = {"b": b, "out": x}
+        for name, array in arrays.items():
             if executor.owns(array):
                 continue
             if not is_host(array):
-                given[name] = native_in_place(executor, array, name)
+                arrays[name] = native_in_place(executor, array, name)
             elif executor.xp is np and hasattr(array, "__dlpack__"):
-                given[name] = np.from_dlpack(untracked(array, name))  # the same memory
+                arrays[name] = np.from_dlpack(untracked(array, name))  # the same memory
             else:
                 raise InvalidArgument(
                     f"{name}: expected an array of {executor.name}, where the solve is recorded, "
@@ -98,11 +98,11 @@ class RecordedSolve:
         self.solver, self.executor = solver, executor
         self._given = b, x
         self._b, self._x = (
-            as_block(executor, array, solver.shape[0], name) for name, array in given.items()
+            as_block(executor, array, solver.shape[0], name) for name, array in arrays.items()
         )
         dtype = solver._precision_for(solver.dtype, self._b.dtype)
         # as_block converts integers into a copy: the solve would not see later values of the array.
-        for (name, array), block in zip(given.items(), (self._b, self._x), strict=True):
+        for (name, array), block in zip(arrays.items(), (self._b, self._x), strict=True):
             if np.dtype(array.dtype) != np.dtype(block.dtype):
                 raise InvalidArgument(
                     f"{name}: expected an array of {dtype}, which the solve reads or writes in "
@@ -220,7 +220,7 @@ def _verdict(
     assert linear is not None
     capacity = members["history"].shape[0]
     last = members["history"][(done - 1) % capacity].item() if done else None
-    found = verdict(
+    stop = verdict(
         Stop.RUNNING,
         ended_by(solver, code, last, real),
         progress=norm <= solver.PROGRESS * begun,
@@ -229,4 +229,4 @@ def _verdict(
         counted=linear.iterations is not None,
         ends=solver.FINAL,
     )
-    return Stop.STAGNATED if found is Stop.RUNNING else found
+    return Stop.STAGNATED if stop is Stop.RUNNING else stop

@@ -73,21 +73,21 @@ def column(block: Array, c: int) -> Array:
 
 def largest_values(executor: Executor, block: Array) -> Numbers:
     """Return the largest absolute value of each column; NaN or Inf if it has one."""
-    found = column_values(executor, vector.largest, block)
+    largest = column_values(executor, vector.largest, block)
     if is_complex(block.dtype):
         # the absolute value of a complex number with finite parts may overflow
-        for c in indices(np.isinf(found)):
+        for c in indices(np.isinf(largest)):
             values = np.asarray(executor.to_host(executor.copy(column(block, c))))
             if not executor.agreed(not np.all(np.isfinite(values))):
-                found[c] = np.finfo(real_dtype(block.dtype)).max
-    return found
+                largest[c] = np.finfo(real_dtype(block.dtype)).max
+    return largest
 
 
 def norms(executor: Executor, block: Array) -> Numbers:
     """Return the norm of each column, also for extreme values; NaN or Inf if the column has one."""
-    found = column_values(executor, vector.norm, block)
+    column_norms = column_values(executor, vector.norm, block)
     low = LEAST_NORM[real_dtype(block.dtype)]
-    extreme = np.flatnonzero(~((found >= low) & np.isfinite(found)))
+    extreme = np.flatnonzero(~((column_norms >= low) & np.isfinite(column_norms)))
     for c in map(int, extreme):
         one = executor.copy(column(block, c))
         largest = largest_values(executor, one)[0]
@@ -95,8 +95,8 @@ def norms(executor: Executor, block: Array) -> Numbers:
             factor = np.array([power_of_two(largest)])
             scale_columns(executor, one, exponents_of(factor))
             with np.errstate(over="ignore"):
-                found[c] = column_values(executor, vector.norm, one)[0] / factor[0]
-    return found
+                column_norms[c] = column_values(executor, vector.norm, one)[0] / factor[0]
+    return column_norms
 
 
 def power_of_two(largest: float) -> float:
@@ -151,14 +151,14 @@ def size_of(operator: LinOp) -> float:
     values = random.uniform(0.5, 1.0, (columns, 1)) * random.choice([-1.0, 1.0], (columns, 1))
     y = executor.allocate((operator.local_rows, 1), dtype)
     reach = 2.0 ** (LARGEST_EXPONENT[real_dtype(dtype)] // 2)
-    found = 0.0
+    size = 0.0
     for factor in (1.0, reach, 1 / reach):  # repeat if the product left the range
         x = executor.copy(executor.from_host((factor * values).astype(dtype)))
         operator._apply(x, y, 1.0, 0.0)
-        found = float(largest_values(executor, y)[0]) / factor
-        if 0 < found < np.inf and (factor != 1.0 or found >= reach**-2):
-            return found
-    return found
+        size = float(largest_values(executor, y)[0]) / factor
+        if 0 < size < np.inf and (factor != 1.0 or size >= reach**-2):
+            return size
+    return size
 
 
 def scale_for(operator: LinOp) -> float:
@@ -257,14 +257,14 @@ def scaled_back(executor: Executor, block: Array, exponents: Numbers) -> tuple[A
         The columns that left the range of the dtype, or lost digits below its smallest normal
         number: their residuals must be recomputed.
     """
-    made = executor.copy(block)
+    solution = executor.copy(block)
     if not np.any(exponents):
-        return made, []
-    scale_columns(executor, made, -exponents)
-    again = executor.copy(made)
+        return solution, []
+    scale_columns(executor, solution, -exponents)
+    again = executor.copy(solution)
     scale_columns(executor, again, exponents)
     executor.run(vector.axpby, block, again, 1.0, -1.0)
-    return made, indices(largest_values(executor, again) != 0)
+    return solution, indices(largest_values(executor, again) != 0)
 
 
 class RightHandSides:
@@ -387,6 +387,6 @@ class Rescaling:
         more = Scales(scale_for(work.A), 1.0 if M is None else scale_for(M))
         if more == UNSCALED:
             return False
-        made = Scales(more.A * work.scales.A, more.M * work.scales.M)
-        self._scales[name_of(work.dtype)] = made
+        scales = Scales(more.A * work.scales.A, more.M * work.scales.M)
+        self._scales[name_of(work.dtype)] = scales
         return True

@@ -91,13 +91,13 @@ class Verification:
         known = first and self._knows_start()
         armed: list[int] | None = None
         if known:
-            found, residual = self._start_codes(), self.sides.norm.tolist()
+            codes, residual = self._start_codes(), self.sides.norm.tolist()
         elif members is not None:
-            found, residual = self._read_codes(members, undecided)
+            codes, residual = self._read_codes(members, undecided)
         else:
-            armed, found, residual = self._computed_codes(first, undecided)
+            armed, codes, residual = self._computed_codes(first, undecided)
             if first and np.any(self._drop_long_starts(np.array(residual))):
-                armed, found, residual = self._computed_codes(first, undecided)
+                armed, codes, residual = self._computed_codes(first, undecided)
         self.norm = before.copy()
         self.norm[undecided] = [residual[c] for c in undecided]
         if first:
@@ -106,7 +106,7 @@ class Verification:
                 self.history[c].append(value)
         for c in undecided:
             progress = first or bool(residual[c] <= self.solver.PROGRESS * before[c])
-            self.final[c] = self._judge(Stop(found[c]), progress, c)
+            self.final[c] = self._judge(Stop(codes[c]), progress, c)
         final = self.final.tolist()
         self.running = final.count(RUNNING)
         if known and self.running:
@@ -170,20 +170,20 @@ class Verification:
         work.applied = True
         codes, norm, largest = status.read_together("stop", "norm", "largest")
         armed: list[int] = codes.tolist()
-        found, residual = list(armed), norm.tolist()
-        self._doubt(found, residual, largest.tolist(), undecided)
-        return armed, found, residual
+        judged, residual = list(armed), norm.tolist()
+        self._doubt(judged, residual, largest.tolist(), undecided)
+        return armed, judged, residual
 
     def _read_codes(self, members: Members, undecided: list[int]) -> tuple[list[int], list[float]]:
         """Return codes and norms of the true residual at the end of a cycle, as read."""
         true, met = members["true"], members["true"] <= members["threshold"]
         codes = np.where(met, CONVERGED, RUNNING)
-        found: list[int] = np.where(np.isfinite(true), codes, int(Stop.NOT_FINITE)).tolist()
+        judged: list[int] = np.where(np.isfinite(true), codes, int(Stop.NOT_FINITE)).tolist()
         residual: list[float] = true.tolist()
         if self.work.spare is not self.work.r:
             self.executor.copy_into(self.work.r, self.work.spare)
-        self._doubt(found, residual, members["largest"].tolist(), undecided)
-        return found, residual
+        self._doubt(judged, residual, members["largest"].tolist(), undecided)
+        return judged, residual
 
     def _doubt(
         self, codes: list[int], norm: list[float], largest: list[float], undecided: list[int]
@@ -225,8 +225,8 @@ class Verification:
 
     def _how_ended(self, c: int) -> Stop:
         """Return the stop that ended the last cycle of a column."""
-        seen = self.history[c]
-        last = seen[-1] * self.sides.scale[c] if len(seen) > 1 else None
+        history = self.history[c]
+        last = history[-1] * self.sides.scale[c] if len(history) > 1 else None
         return ended_by(self.solver, int(self.ended[c]), last, self.real)
 
     def _judge(self, stop: Stop, progress: bool, c: int) -> Stop:
@@ -403,14 +403,16 @@ class BestIterate:
         work = self.work
         self.executor.run(vector.axpby, solution, work.x, 1.0, 0.0)
         scale_columns(self.executor, work.x, self.sides.solution_exponents)
-        found = self.residual_norms()
-        found[~np.isfinite(largest_values(self.executor, solution))] = np.inf
+        residual_norms = self.residual_norms()
+        residual_norms[~np.isfinite(largest_values(self.executor, solution))] = np.inf
         for c in changed:
-            norm[c] = found[c]
-            met = np.isfinite(found[c]) and found[c] <= threshold[c]
+            norm[c] = residual_norms[c]
+            met = np.isfinite(residual_norms[c]) and residual_norms[c] <= threshold[c]
             if final[c] == Stop.CONVERGED and not met:
                 final[c] = Stop.OUT_OF_RANGE
-            if not met and not (np.isfinite(found[c]) and found[c] <= self.first[c]):
+            if not met and not (
+                np.isfinite(residual_norms[c]) and residual_norms[c] <= self.first[c]
+            ):
                 self.restart(solution, c, norm)
 
     def forget_start(self, c: int) -> None:

@@ -109,8 +109,8 @@ class SolveWatchers:
             places.append((work.residual, "adjoint", "AH"))
         before = [getattr(owner, name) for owner, name, _ in places]
         resident = [replay.resident for replay in replays]
-        for (owner, name, told), operator in zip(places, before, strict=True):
-            setattr(owner, name, Reported(operator, told, report, counts))
+        for (owner, name, event), operator in zip(places, before, strict=True):
+            setattr(owner, name, Reported(operator, event, report, counts))
         for replay in replays:
             replay.resident = False
         try:

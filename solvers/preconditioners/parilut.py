@@ -122,24 +122,24 @@ def by_sweeps(S: Csr, drop: float, fill: float, rounds: int, hermitian: bool, wh
     executor, n = S.executor, S.shape[0]
     scale, phase, d = (executor.allocate((n,), S.dtype) for _ in range(3))
     bad = executor.allocate((1,), np.int64)
-    given = (*row_bounds(S), S.indices)
-    executor.run(parilut.scaling, *given, S.data, scale, phase, bad)
+    pattern = (*row_bounds(S), S.indices)
+    executor.run(parilut.scaling, *pattern, S.data, scale, phase, bad)
     if int(executor.to_host(bad)[0]):
         raise InvalidMatrix(f"{who}: the matrix has NaN or Inf")
     S = _scaled(_scaled(S, scale, 1, 0), scale, 0, 1)
     least = executor.allocate((n,), real_dtype(S.dtype))
-    executor.run(parilut.measure, *given, S.data, drop, d, least)
+    executor.run(parilut.measure, *pattern, S.data, drop, d, least)
     halves = _halves(S, least, fill, hermitian)
     for shift in SHIFTS:
         for half in halves:
             half.set(half.A)
-        made = _made(halves, (d, phase), shift, rounds, hermitian)
-        if _is_fit(halves, made.pivots, hermitian):
+        diagonal = _made(halves, (d, phase), shift, rounds, hermitian)
+        if _is_fit(halves, diagonal.pivots, hermitian):
             grown = sum(half.grown for half in halves)
-            kept = sum(half.X.nnz for half in halves)
+            entries = sum(half.X.nnz for half in halves)
             moved = sum(_moved(half) for half in halves)
-            factors = _factors(halves, made.inverse, scale, hermitian, shift)
-            return Found(factors, grown, grown - kept, moved, made.widest)
+            factors = _factors(halves, diagonal.inverse, scale, hermitian, shift)
+            return Found(factors, grown, grown - entries, moved, diagonal.widest)
     kind = "positive " if hermitian else ""
     raise InvalidMatrix(
         f"{who}: no {kind}pivots were found, with up to {SHIFTS[-1]:g} times the diagonal added: "
@@ -149,8 +149,8 @@ def by_sweeps(S: Csr, drop: float, fill: float, rounds: int, hermitian: bool, wh
 
 def _scaled(S: Csr, factors: Array, by_row: int, by_column: int) -> Csr:
     data = S.executor.allocate((S.nnz,), S.dtype)
-    given = (S.indices, S.data, factors, by_row, by_column)
-    S.executor.run(rows.scale, *row_bounds(S), *given, data)
+    operands = (S.indices, S.data, factors, by_row, by_column)
+    S.executor.run(rows.scale, *row_bounds(S), *operands, data)
     return S._with_data(data)
 
 
@@ -162,13 +162,13 @@ def _row_of_entries(S: Csr) -> Array:
 
 def _halves(S: Csr, least: Array, fill: float, hermitian: bool) -> list[_Half]:
     """Return the strict lower triangles of a matrix and of its transpose, or only the first."""
-    n, made = S.shape[0], []
+    n, halves = S.shape[0], []
     for of_column in (1,) if hermitian else (0, 1):
         whole = known_canonical(S.transpose()) if of_column else S
         A = _merged(_without_entries(S), whole, _without_entries(S))
         limit = max(int(min(fill * (A.nnz + n), float(n) * n + n)) - n, 0)
-        made.append(_Half(A, least, of_column, limit))
-    return made
+        halves.append(_Half(A, least, of_column, limit))
+    return halves
 
 
 def _without_entries(S: Csr) -> Csr:
@@ -181,14 +181,14 @@ def _without_entries(S: Csr) -> Csr:
 def _merged(X: Csr, A: Csr, P: Csr) -> Csr:
     """Return the strict lower triangle: entries of ``X``, and entries of ``A - P`` elsewhere."""
     wide = max((M.index_dtype for M in (X, A, P)), key=lambda d: d.itemsize)
-    given: list[Any] = []
+    patterns: list[Any] = []
     for M in (X, A, P):
         M = with_index_dtype(M, wide)
-        given += [*row_bounds(M), M.indices, M.data]
-    made = filled(
-        with_index_dtype(X, wide), X.shape, parilut.count_candidates, parilut.candidates, *given
+        patterns += [*row_bounds(M), M.indices, M.data]
+    merged = filled(
+        with_index_dtype(X, wide), X.shape, parilut.count_candidates, parilut.candidates, *patterns
     )
-    return known_canonical(made)
+    return known_canonical(merged)
 
 
 class _Made(NamedTuple):
@@ -254,8 +254,8 @@ def _moved(half: _Half) -> int:
 def _times_columns(X: Csr, d: Array, sign: float, conjugated: bool) -> Csr:
     """Return a matrix with columns multiplied by numbers, or its conjugate."""
     data = X.executor.allocate((X.nnz,), X.dtype)
-    given = (X.indices, X.data, d, sign, int(conjugated))
-    X.executor.run(parilut.scale_columns, *given, data)
+    operands = (X.indices, X.data, d, sign, int(conjugated))
+    X.executor.run(parilut.scale_columns, *operands, data)
     return X._with_data(data)
 
 
@@ -283,7 +283,7 @@ def _swept(halves: list[_Half], a: Array, inverse: Array, hermitian: bool) -> tu
     """Compute all values by sweeps; return the pivots and their reciprocals."""
     executor = halves[0].A.executor
     for _ in range(SWEEPS):
-        made = []
+        swept = []
         for half, other in zip(halves, halves[::-1], strict=True):
             X, Y, A = half.X, other.X, half.A
             data = executor.allocate((X.nnz,), X.dtype)
@@ -291,13 +291,13 @@ def _swept(halves: list[_Half], a: Array, inverse: Array, hermitian: bool) -> tu
             others = (Y.indptr, Y.indices, Y.data, inverse)
             known = (A.indptr, A.indices, A.data)
             executor.run(parilut.sweep, *entries, *others, *known, int(hermitian), data)
-            made.append(data)
+            swept.append(data)
         (X, Y), n = (halves[0].X, halves[-1].X), a.shape[0]
         pivots, following = (executor.allocate((n,), a.dtype) for _ in range(2))
-        given = (*row_bounds(X), X.indices, X.data, *row_bounds(Y), Y.indices, Y.data)
-        executor.run(parilut.pivots, *given, a, inverse, int(hermitian), pivots, following)
+        operands = (*row_bounds(X), X.indices, X.data, *row_bounds(Y), Y.indices, Y.data)
+        executor.run(parilut.pivots, *operands, a, inverse, int(hermitian), pivots, following)
         inverse = following
-        for half, data in zip(halves, made, strict=True):
+        for half, data in zip(halves, swept, strict=True):
             half.before, half.X = half.X.data, half.X._with_data(data)
     return pivots, inverse
 
@@ -306,8 +306,8 @@ def _largest(half: _Half) -> Csr:
     """Return the entries to keep: the largest ones, without small ones."""
     X = half.X
     low, tie = _limits(half)
-    given = (*row_bounds(X), X.indices, X.data, half.least, half.of_column, low, tie)
-    return known_canonical(filled(X, X.shape, parilut.count_large, parilut.large, *given))
+    operands = (*row_bounds(X), X.indices, X.data, half.least, half.of_column, low, tie)
+    return known_canonical(filled(X, X.shape, parilut.count_large, parilut.large, *operands))
 
 
 def _limits(half: _Half) -> tuple[Array, Array]:
@@ -327,8 +327,8 @@ def _narrowed(half: _Half, tie: Array, rank: int, bits: int) -> tuple[Array, int
     executor, X = half.X.executor, half.X
     low, *counts = (executor.zeros((1,), np.int64) for _ in range(3))
     for shift in reversed(range(0, bits, parilut.BITS)):
-        given = (half.rows, X.indices, X.data, tie, shift, rank)
-        executor.run(parilut.narrow, *given, low, *counts)
+        operands = (half.rows, X.indices, X.data, tie, shift, rank)
+        executor.run(parilut.narrow, *operands, low, *counts)
     reached, above = executor.transfer(*counts).read()
     return low, int(reached[0]), int(above[0])
 

@@ -58,17 +58,17 @@ class Reordering:
         left, right = np.ones(n, real), np.ones(n, real)
         self.notes = []
         if match:
-            found = matching(S)
-            rows = self._host(found.rows.indices)
-            left = self._host(found.row_scale.data).real
-            right = self._host(found.column_scale.data).real
+            matched = matching(S)
+            rows = self._host(matched.rows.indices)
+            left = self._host(matched.row_scale.data).real
+            right = self._host(matched.column_scale.data).real
             self.notes.append(
                 "match: rows are permuted and scaled for a diagonal of the largest product"
             )
-            if found.matched < n:
+            if matched.matched < n:
                 self.notes.append(
-                    f"match: the matrix is structurally singular: {n - found.matched} rows have no "
-                    "column"
+                    f"match: the matrix is structurally singular: {n - matched.matched} rows have "
+                    "no column"
                 )
         if order is not None:
             permutation = self._host(ORDERS[order](S.permute(rows, columns)).indices)
@@ -91,16 +91,16 @@ class Reordering:
         """Return ``B`` for a matrix with the pattern of ``S``."""
         run = self.executor.run
         if self._places is None or self._places[0].nnz != S.nnz:
-            made, places = permuted(S, self.rows, self.columns)
-            self._places = known_canonical(made), places.astype(S.index_dtype)
-        made, places = self._places
+            reordered, places = permuted(S, self.rows, self.columns)
+            self._places = known_canonical(reordered), places.astype(S.index_dtype)
+        reordered, places = self._places
         data = self.executor.allocate((S.nnz,), S.dtype)
         run(vector.gather, places, S.data.reshape(-1, 1), data.reshape(-1, 1), 1.0, 0.0)
         if self.scales:
-            given = (*row_bounds(made), made.indices, data)
-            run(row_operations.scale, *given, self.left, 1, 0, data)
-            run(row_operations.scale, *given, self.right, 0, 1, data)
-        return made._with_data(data)
+            pattern = (*row_bounds(reordered), reordered.indices, data)
+            run(row_operations.scale, *pattern, self.left, 1, 0, data)
+            run(row_operations.scale, *pattern, self.right, 0, 1, data)
+        return reordered._with_data(data)
 
     def into(self, x: Array, t: Array) -> None:
         """Set ``t = P x``, in the permuted row order."""
@@ -119,31 +119,31 @@ class Reordering:
 
     def astype(self, dtype: Any) -> Self:
         """Return this reordering with scalings of another dtype."""
-        made = self._copied()
-        made.left, made.right = self.left.astype(dtype), self.right.astype(dtype)
-        return made
+        copy = self._copied()
+        copy.left, copy.right = self.left.astype(dtype), self.right.astype(dtype)
+        return copy
 
     def transposed(self) -> Self:
         """Return the reordering of the transpose: rows and columns are exchanged."""
-        made = self._copied()
+        copy = self._copied()
         inverse = np.argsort(self._host(self.rows)).astype(self.back.dtype)
-        made.rows, made.columns = self.columns, self.rows
-        made.back = self.executor.from_host(inverse)
-        made.left, made.right = self.right, self.left
-        return made
+        copy.rows, copy.columns = self.columns, self.rows
+        copy.back = self.executor.from_host(inverse)
+        copy.left, copy.right = self.right, self.left
+        return copy
 
     def _copied(self) -> Self:
-        made = type(self).__new__(type(self))
-        made.__dict__.update(self.__dict__, _places=None)
-        return made
+        copy = type(self).__new__(type(self))
+        copy.__dict__.update(self.__dict__, _places=None)
+        return copy
 
     @classmethod
     def _restored(cls, arrays: dict[str, Any], executor: Executor, notes: list[str]) -> Self:
-        made = cls.__new__(cls)
-        made.executor, made.notes, made._places = executor, notes, None
+        restored = cls.__new__(cls)
+        restored.executor, restored.notes, restored._places = executor, notes, None
         for name, array in arrays.items():
-            setattr(made, name, executor.from_host(array))
-        return made
+            setattr(restored, name, executor.from_host(array))
+        return restored
 
     def __reduce__(self) -> tuple[Any, ...]:
         arrays = {name: self._host(getattr(self, name)) for name in _ARRAYS}

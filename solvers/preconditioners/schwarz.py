@@ -128,9 +128,9 @@ class Schwarz(Transposable):
             executor.run(vector.axpby, solved[:rows], y, alpha, beta)
 
     def _remade(self, change: Any) -> Schwarz:
-        made = super()._remade(change)
-        made._temporaries = Temporary(), Temporary(), Temporary()
-        return made
+        copy = super()._remade(change)
+        copy._temporaries = Temporary(), Temporary(), Temporary()
+        return copy
 
     def _turned(self, turn: Callable[[Any], Any]) -> Self:
         if self.overlap and self._matrix.partition is not None:

@@ -127,12 +127,12 @@ class Sor(Transposable):
         """Update to new values; the row order is kept."""
         S = self._checked_entries(A)
         if self.orders is None:
-            made = S
+            reordered = S
         elif self._places is None:
-            made, self._places = permuted(S, self.orders[0], self.orders[0])
+            reordered, self._places = permuted(S, self.orders[0], self.orders[0])
         else:
-            made = self.matrix._with_data(S.data[self._places])
-        update_all(self._replaced(made, self._inverse(made)), self._require_finite)
+            reordered = self.matrix._with_data(S.data[self._places])
+        update_all(self._replaced(reordered, self._inverse(reordered)), self._require_finite)
 
     def _weigh(self) -> None:
         """Compute further parts from the inverse diagonal; a single sweep has none."""
@@ -148,9 +148,9 @@ class Sor(Transposable):
         return S
 
     def _inverse(self, S: Csr) -> Diagonal:
-        made = inverse_diagonal(S, type(self).__name__)
+        inverse = inverse_diagonal(S, type(self).__name__)
         return Diagonal._from_arrays(
-            S.executor, S.shape, values_times(S.executor, made.data, self.omega)
+            S.executor, S.shape, values_times(S.executor, inverse.data, self.omega)
         )
 
     @property
@@ -184,14 +184,14 @@ class Sor(Transposable):
     # ---- moving
 
     def _remade(self, change: Callable[[LinOp], LinOp]) -> Self:
-        made = super()._remade(change)
-        if made.executor != self.executor:
-            made._places = None
+        copy = super()._remade(change)
+        if copy.executor != self.executor:
+            copy._places = None
             if self.orders is not None:
                 first, second = (self.executor.to_host(order) for order in self.orders)
-                made.orders = made.executor.from_host(first), made.executor.from_host(second)
-        made._prepare()
-        return made
+                copy.orders = copy.executor.from_host(first), copy.executor.from_host(second)
+        copy._prepare()
+        return copy
 
     def __getstate__(self) -> dict[str, Any]:
         orders = self.orders
@@ -208,11 +208,11 @@ class Sor(Transposable):
         self._prepare()
 
     def _turned(self, turn: Callable[[Any], Any]) -> Self:
-        made = self._copied()
-        made.backward = not self.backward
-        made = made._remade(turn)
-        made._places = None
-        return made
+        copy = self._copied()
+        copy.backward = not self.backward
+        copy = copy._remade(turn)
+        copy._places = None
+        return copy
 
 
 class Ssor(Sor):

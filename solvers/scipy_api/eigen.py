@@ -79,10 +79,10 @@ def eigsh(
     result = solver.solve(v0)
     if not result.converged:
         done = sum(stop == Stop.CONVERGED for stop in result.stops)
-        told = [note for note in result.notes if is_about(note, Topic.ASYMMETRY, Topic.REMEDY)]
+        notes = [note for note in result.notes if is_about(note, Topic.ASYMMETRY, Topic.REMEDY)]
         raise NotConverged(
             f"eigsh: {done} of {k} pairs converged after {result.iterations} restarts; "
-            + ". ".join([result.reason, *told]),
+            + ". ".join([result.reason, *notes]),
             result,
         )
     return tuple(result) if return_eigenvectors else result.eigenvalues
@@ -143,7 +143,7 @@ def lobpcg(
     if len(shape) != 2:
         raise ShapeMismatch(f"X: expected vectors of shape (n, k), got {shape}")
     n = int(shape[0])
-    operator, B = (_operator(given, n, X) for given in (A, B))
+    operator, B = (_operator(operator_or_none, n, X) for operator_or_none in (A, B))
     if callable(M) and not hasattr(M, "shape"):
         M = _operator(M, n, X)
     solver = Lobpcg(
@@ -160,10 +160,10 @@ def lobpcg(
             f"lobpcg: {result.reason}; the largest residual norm is "
             f"{float(np.max(result.residual_norms)):.3g}, tol is {tolerance:.3g}"
         )
-    found: list[Any] = list(result)
-    found += [list(result.eigenvalue_history)] if retLambdaHistory else []
-    found += [list(result.residual_history)] if retResidualNormsHistory else []
-    return tuple(found)
+    outputs: list[Any] = list(result)
+    outputs += [list(result.eigenvalue_history)] if retLambdaHistory else []
+    outputs += [list(result.residual_history)] if retResidualNormsHistory else []
+    return tuple(outputs)
 
 
 @checked_keywords()
@@ -229,9 +229,11 @@ def svds(
         if rng is not None:
             raise InvalidArgument("svds: expected rng or random_state, got both: give rng alone")
         rng = random_state
-    made = SingularValues(A, k=k, which=which, ncv=ncv, rtol=tol, maxiter=maxiter, seed=_seed(rng))
-    _require_finite("svds", made.measures()[0])
-    result = made.solve(v0)
+    spectrum = SingularValues(
+        A, k=k, which=which, ncv=ncv, rtol=tol, maxiter=maxiter, seed=_seed(rng)
+    )
+    _require_finite("svds", spectrum.measures()[0])
+    result = spectrum.solve(v0)
     if not result.converged:
         done = sum(stop == Stop.CONVERGED for stop in result.stops)
         raise NotConverged(

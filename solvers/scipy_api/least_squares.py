@@ -73,11 +73,12 @@ def lsqr(
     operator = as_linop(A)
     options = {"damp": damp, "atol": atol, "btol": btol, "conlim": conlim, "calc_var": calc_var}
     limit = 2 * operator.shape[1] if iter_lim is None else iter_lim
-    found = _solved(Lsqr, operator, b, x0, limit, show, options)
-    variance = np.zeros(operator.shape[1]) if found.variance is None else found.variance
+    result = _solved(Lsqr, operator, b, x0, limit, show, options)
+    variance = np.zeros(operator.shape[1]) if result.variance is None else result.variance
     return (
-        found.x, *_rule_and_count(found), found.residual_norm, found.damped_norm,
-        found.operator_norm, found.condition, found.normal_residual_norm, found.x_norm, variance,
+        result.x, *_rule_and_count(result), result.residual_norm, result.damped_norm,
+        result.operator_norm, result.condition, result.normal_residual_norm, result.x_norm,
+        variance,
     )  # fmt: skip
 
 
@@ -124,10 +125,10 @@ def lsmr(
     operator = as_linop(A)
     options = {"damp": damp, "atol": atol, "btol": btol, "conlim": conlim}
     limit = min(operator.shape) if maxiter is None else maxiter
-    found = _solved(Lsmr, operator, b, x0, limit, show, options)
+    result = _solved(Lsmr, operator, b, x0, limit, show, options)
     return (
-        found.x, *_rule_and_count(found), found.residual_norm, found.normal_residual_norm,
-        found.operator_norm, found.condition, found.x_norm,
+        result.x, *_rule_and_count(result), result.residual_norm, result.normal_residual_norm,
+        result.operator_norm, result.condition, result.x_norm,
     )  # fmt: skip
 
 
@@ -142,15 +143,15 @@ def _solved(
 ) -> LeastSquaresResult:
     b = _vector(np.atleast_1d(b) if np.ndim(b) == 0 else b, A.shape[0])
     x0 = None if x0 is None else _vector(x0, A.shape[1])
-    found = kind(A, maxiter=limit, **options).solve(b, x0)
+    result = kind(A, maxiter=limit, **options).solve(b, x0)
     if show:
-        print(found)
-    if Stop.NOT_FINITE in found.stops:
+        print(result)
+    if Stop.NOT_FINITE in result.stops:
         raise InvalidMatrix(
             f"{kind.__name__.lower()}: A has NaN or Inf, or its products have: there is no "
             "solution. Replace these entries; numpy.isfinite(A.data) shows them"
         )
-    return found
+    return result
 
 
 def _rule_and_count(result: LeastSquaresResult) -> tuple[Any, Any]:

@@ -148,17 +148,17 @@ def gcrotmk(
         )
     if truncate != "oldest":
         raise InvalidArgument(f"truncate: expected 'oldest', got {truncate!r}")
-    kept = m if k is None else k
+    count = m if k is None else k
     if is_batch(A):
         _refuse_kept("CU", CU)
-        limit = int(maxiter) * max(min(m + kept, A.shape[0]), 1)
-        options = {"rtol": rtol, "atol": atol, "restart": m, "k": kept, "maxiter": limit}
+        limit = int(maxiter) * max(min(m + count, A.shape[0]), 1)
+        options = {"rtol": rtol, "atol": atol, "restart": m, "k": count, "maxiter": limit}
         return _of_batch(Gcrotmk, A, b, x0, M, callback, options)
     operator = as_linop(A)
     n, first = operator.shape[0], len(CU or [])
-    lengths = [min(m + max(kept - first - i, 0), n) for i in range(kept + 1)]
+    lengths = [min(m + max(count - first - i, 0), n) for i in range(count + 1)]
     solver = Gcrotmk(
-        operator, M, rtol=rtol, atol=atol, restart=m, k=kept, maxiter=_iterations(maxiter, lengths)
+        operator, M, rtol=rtol, atol=atol, restart=m, k=count, maxiter=_iterations(maxiter, lengths)
     )
     solver.given = [_column(solver, u) for _, u in CU or []]
     b = _vector(b, operator.shape[0])

@@ -114,8 +114,8 @@ def qmr(
         M = M2 if M1 is None else M1
         return _run(Qmr, A, b, x0, M, callback, rtol=rtol, atol=atol, maxiter=maxiter)
     operator = as_linop(A)
-    given = [preconditioner(M, operator) for M in (M2, M1)]
-    factors = [as_preconditioner(M, operator) for M in given if M is not None]
+    parsed = [preconditioner(M, operator) for M in (M2, M1)]
+    factors = [as_preconditioner(M, operator) for M in parsed if M is not None]
     M = factors[0] @ factors[1] if len(factors) == 2 else factors[0] if factors else None
     return _run(Qmr, operator, b, x0, M, callback, rtol=rtol, atol=atol, maxiter=maxiter)
 
@@ -173,9 +173,9 @@ def minres(
     n = max(operator.shape[0], 1)
     if check:
         _require_symmetric("A", operator)
-        made = preconditioner(M, operator)
-        if made is not None:
-            _require_symmetric("M", as_preconditioner(made, operator))
+        parsed = preconditioner(M, operator)
+        if parsed is not None:
+            _require_symmetric("M", as_preconditioner(parsed, operator))
     if shift:
         operator = operator - shift * Identity(n, dtype=operator.dtype, executor=operator.executor)
     settings = {"rtol": rtol, "maxiter": MINRES_LIMIT * n if maxiter is None else maxiter}

@@ -113,8 +113,8 @@ def coarse_rows(A: Csr, S: Csr) -> CoarseRows:
         executor.run(coarsen.chosen, state, flags, total)
         executor.run(scan.pointers, flags, number)
         near, both = rows_of_factors(A, S, state, number)
-        found = executor.transfer(undecided, total, near.total, both.total).read()
-        left, count, *entries = (int(one[0]) for one in found)
+        counts = executor.transfer(undecided, total, near.total, both.total).read()
+        left, count, *entries = (int(one[0]) for one in counts)
         if left == 0:
             break
     return CoarseRows(number, count, near.read(entries[0]), both.read(entries[1]))

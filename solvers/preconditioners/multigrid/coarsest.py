@@ -50,17 +50,17 @@ def coarsest_solver(A: Matrix, choice: Any) -> LinOp:
     if choice == "dense":
         return dense_inverse(A)
     if isinstance(choice, Settings):
-        made = choice.on(A)
+        solver = choice.on(A)
     elif callable(choice) and not isinstance(choice, LinOp):
-        made = choice(A)
+        solver = choice(A)
     else:
-        made = choice
-    if not isinstance(made, LinOp) or made.shape != A.shape:
+        solver = choice
+    if not isinstance(solver, LinOp) or solver.shape != A.shape:
         raise InvalidArgument(
             'coarsest: expected "dense", settings such as Direct(), or a function of the '
             f"{A.shape[0]}x{A.shape[0]} matrix that makes a solver; got {choice!r}"
         )
-    return made
+    return solver
 
 
 def inverse_of_large(A: Matrix) -> LinOp:
@@ -119,29 +119,29 @@ def components_inverse(
     place = np.empty(n, np.int64)
     place[order] = np.arange(n) - starts[label[order]]
     rows = np.repeat(np.arange(n), np.diff(host.indptr))
-    found: list[tuple[Any, Any, Any]] = []
+    entries: list[tuple[Any, Any, Any]] = []
     for size in np.unique(sizes):
         which = np.flatnonzero(sizes == size)
         number = np.full(sizes.size, -1)
         number[which] = np.arange(which.size)
-        mine = number[label[rows]] >= 0
+        is_kept = number[label[rows]] >= 0
         blocks = np.zeros((which.size, size, size), host.dtype)
-        at = number[label[rows[mine]]], place[rows[mine]], place[host.indices[mine]]
-        np.add.at(blocks, at, host.data[mine])
+        at = number[label[rows[is_kept]]], place[rows[is_kept]], place[host.indices[is_kept]]
+        np.add.at(blocks, at, host.data[is_kept])
         inverses = inverted_all(blocks)
         members = order[starts[which][:, None] + np.arange(size)]
         shape = inverses.shape
-        found.append(
+        entries.append(
             (
                 inverses.reshape(-1),
                 np.broadcast_to(members[:, :, None], shape).reshape(-1),
                 np.broadcast_to(members[:, None, :], shape).reshape(-1),
             )
         )
-    data, row, column = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    made = coo_array((data.astype(S.dtype), (row, column)), shape=S.shape).tocsr()
-    made.sort_indices()
-    return Csr(made, executor=S.executor)
+    data, row, column = (np.concatenate(parts) for parts in zip(*entries, strict=True))
+    inverse = coo_array((data.astype(S.dtype), (row, column)), shape=S.shape).tocsr()
+    inverse.sort_indices()
+    return Csr(inverse, executor=S.executor)
 
 
 def inverted_all(blocks: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -242,8 +242,8 @@ def _inverse_by_blocks(S: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], f
     count = -(-n // b)
     padded = np.eye(count * b, dtype=S.dtype)
     padded[:n, :n] = S
-    given = np.ascontiguousarray(padded.reshape(count, b, count, b).swapaxes(1, 2))
-    blocks = given.copy()
+    diagonal_blocks = np.ascontiguousarray(padded.reshape(count, b, count, b).swapaxes(1, 2))
+    blocks = diagonal_blocks.copy()
     with np.errstate(all="ignore"):  # a matrix that needs other pivots has a large residual
         for k in range(count):
             pivot = np.linalg.inv(blocks[k, k])
@@ -254,11 +254,11 @@ def _inverse_by_blocks(S: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], f
             blocks[k], blocks[k, k] = row, pivot
         residual = np.zeros_like(blocks)
         for k in range(count):
-            residual += given[:, k][:, None] @ blocks[k][None]
+            residual += diagonal_blocks[:, k][:, None] @ blocks[k][None]
         residual[range(count), range(count)] -= np.eye(b)
         largest = float(np.abs(residual).max())
-    made = blocks.swapaxes(1, 2).reshape(count * b, count * b)[:n, :n]
-    return np.ascontiguousarray(made), largest if np.isfinite(largest) else np.inf
+    inverse = blocks.swapaxes(1, 2).reshape(count * b, count * b)[:n, :n]
+    return np.ascontiguousarray(inverse), largest if np.isfinite(largest) else np.inf
 
 
 def _is_hermitian(S: np.ndarray[Any, Any], eps: float) -> Any:

@@ -61,8 +61,8 @@ def spread(P: Csr, A: Any) -> SharedCsr:
     links = A.executor.links
     counts = links.all(P.shape[1])
     coarse = Partition(np.concatenate([[0], np.cumsum(counts)]))
-    made: SharedCsr = A._of_own_columns(A.partition, coarse, P, P.data)
-    return made
+    result: SharedCsr = A._of_own_columns(A.partition, coarse, P, P.data)
+    return result
 
 
 def without_empty_rows(matrices: Sequence[SharedCsr]) -> list[SharedCsr]:
@@ -79,7 +79,7 @@ def without_empty_rows(matrices: Sequence[SharedCsr]) -> list[SharedCsr]:
     for A, count in zip(matrices, replaced, strict=True):
         if A.local_rows:  # by an operation: CuPy takes seconds to compile its own reduction
             count_without_inverse(A.extended, count)
-    counts = [int(found[0]) for found in alone.transfer(*replaced).read()]
+    counts = [int(number[0]) for number in alone.transfer(*replaced).read()]
     of_all = np.sum(links.all(counts), axis=0)
     return [
         _with_full_diagonal(A) if count else A for A, count in zip(matrices, of_all, strict=True)
@@ -92,7 +92,7 @@ def _with_full_diagonal(A: SharedCsr) -> SharedCsr:
     missing = host(A.executor, A.diagonal()) == 0
     indptr, columns, data = A._global_rows()
     rows = np.flatnonzero(missing)
-    own = A.partition.rows(links.rank)[rows]
+    own_columns = A.partition.rows(links.rank)[rows]
     at = indptr[rows + 1]
     before = np.concatenate([[0], np.cumsum(missing)])
     return assembled(
@@ -100,7 +100,7 @@ def _with_full_diagonal(A: SharedCsr) -> SharedCsr:
         A.partition,
         A.column_partition,
         indptr + before,
-        np.insert(columns, at, own),
+        np.insert(columns, at, own_columns),
         np.insert(data, at, np.ones(rows.size, data.dtype)),
     )
 
@@ -181,11 +181,11 @@ def handed_out_levels(
         ]
         rows = below
     shared = handed_out(A.executor, wholes)
-    found = []
+    shared_levels = []
     for P, R, coarse in zip(shared[::3], shared[1::3], shared[2::3], strict=True):
-        found.append((A, P, R))
+        shared_levels.append((A, P, R))
         A = coarse
-    return found, A
+    return shared_levels, A
 
 
 def gathered(
@@ -209,9 +209,9 @@ def gathered(
     executor, links = A.executor, cast(Any, A.executor.links)
 
     def made_of(whole: Csr) -> LinOp:
-        made: LinOp = make(whole).astype(dtype)
+        operator: LinOp = make(whole).astype(dtype)
         executor.synchronize()
-        return made
+        return operator
 
     inner: LinOp | None = None
     if links.one_process:

@@ -126,7 +126,7 @@ def checked_levels(
     ShapeMismatch
         If adjacent levels do not match; the message names the level.
     """
-    found: list[tuple[Matrix, Matrix | None, Matrix | None]] = []
+    levels: list[tuple[Matrix, Matrix | None, Matrix | None]] = []
     for number, one in enumerate(listed):
         parts = tuple(one) if isinstance(one, (tuple, list)) else (one,)
         if not 1 <= len(parts) <= 3:
@@ -141,21 +141,21 @@ def checked_levels(
             executor = A.executor
         if P is not None and R is None:
             R = adjoint(P)
-        found.append((A, P, R))
-    if not found:
+        levels.append((A, P, R))
+    if not levels:
         raise InvalidArgument("levels: expected at least one level (A, P, R), got none")
-    _check_shapes(found)
-    return found
+    _check_shapes(levels)
+    return levels
 
 
 def _matrix(part: Any, number: int, executor: Executor | str | None) -> Matrix:
-    made = as_linop(part, executor)
-    if not isinstance(made, Matrix):
+    matrix = as_linop(part, executor)
+    if not isinstance(matrix, Matrix):
         raise InvalidArgument(
             f"level {number}: expected matrices, got {type(part).__name__}: an operator without "
             "known entries has no diagonal to smooth with"
         )
-    return made if executor is None else made.to(executor)
+    return matrix if executor is None else matrix.to(executor)
 
 
 def _check_shapes(levels: list[tuple[Matrix, Matrix | None, Matrix | None]]) -> None:

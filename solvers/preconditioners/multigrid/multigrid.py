@@ -159,11 +159,11 @@ class Multigrid(Preconditioner):
             raise InvalidArgument(f"cycle: expected one of {', '.join(CYCLES)}, got {cycle!r}")
         self.smoother, self.cycle, self.coarse_solver = smoother, cycle, coarsest
         self.sweeps = _pair(sweeps)
-        asked = None if dtype is None else stored_dtype(dtype)
+        requested = None if dtype is None else stored_dtype(dtype)
         #: The storage dtype of the matrices of levels, if it is lower than the dtype of the
         #: computation.
-        self.level_storage = None if asked is None or not is_narrow(asked) else asked
-        self.level_dtype = asked if self.level_storage is None else np.dtype(np.float32)
+        self.level_storage = None if requested is None or not is_narrow(requested) else requested
+        self.level_dtype = requested if self.level_storage is None else np.dtype(np.float32)
 
     @classmethod
     def from_levels(cls, levels: Sequence[Any], **options: Any) -> Multigrid:
@@ -176,9 +176,9 @@ class Multigrid(Preconditioner):
         **options
             As of the class.
         """
-        found = checked_levels(levels, options.pop("executor", None))
-        made: Multigrid = cls(found[0][0], found, **options)
-        return made
+        levels_of_matrices = checked_levels(levels, options.pop("executor", None))
+        multigrid: Multigrid = cls(levels_of_matrices[0][0], levels_of_matrices, **options)
+        return multigrid
 
     @classmethod
     def from_pyamg(cls, hierarchy: Any, **options: Any) -> Multigrid:
@@ -205,9 +205,9 @@ class Multigrid(Preconditioner):
                 "from_pyamg: expected a hierarchy of PyAMG, with .levels that have A, P and R; got "
                 f"{type(hierarchy).__name__}"
             )
-        given = [(one.A, one.P, one.R) for one in levels[:-1]]
+        listed = [(one.A, one.P, one.R) for one in levels[:-1]]
         # BSR matrices of PyAMG have blocks for its own kernels: CSR is multiplied here
-        rows = [tuple(part.tocsr() for part in level) for level in given]
+        rows = [tuple(part.tocsr() for part in level) for level in listed]
         return cls.from_levels([*rows, levels[-1].A.tocsr()], **options)
 
     # ---- set-up
@@ -226,13 +226,13 @@ class Multigrid(Preconditioner):
 
     def _hierarchy(self, A: Matrix) -> Parts:
         """Return the matrices of all levels."""
-        found = checked_levels(self._given or [A], A.executor)
-        if found[0][0].shape != A.shape:
+        levels = checked_levels(self._given or [A], A.executor)
+        if levels[0][0].shape != A.shape:
             raise ShapeMismatch(
-                f"levels: the first one has a matrix of {found[0][0].shape[0]} rows, and A has "
+                f"levels: the first one has a matrix of {levels[0][0].shape[0]} rows, and A has "
                 f"{A.shape[0]}"
             )
-        return with_full_diagonals([(A, *found[0][1:]), *found[1:]])
+        return with_full_diagonals([(A, *levels[0][1:]), *levels[1:]])
 
     def _build(self, matrices: Parts) -> None:
         """Build smoothers, the coarsest solver and the copies in the dtype of the levels."""
@@ -384,17 +384,17 @@ class Multigrid(Preconditioner):
 
     def _remade(self, change: Callable[[LinOp], LinOp]) -> Self:
         """Return a copy with all parts changed; the precision of the levels is kept."""
-        made = super()._remade(change)
-        made._products = None
-        inner = made._inner_dtype(made.dtype)
+        copy = super()._remade(change)
+        copy._products = None
+        inner = copy._inner_dtype(copy.dtype)
 
         def changed(part: LinOp) -> LinOp:
             return change(part).astype(inner)
 
-        made.levels = [level.remade(changed) for level in self.levels]
-        made.coarsest, made._last = changed(self.coarsest), change(self._last)  # type: ignore[assignment]
-        made._begin()
-        return made
+        copy.levels = [level.remade(changed) for level in self.levels]
+        copy.coarsest, copy._last = changed(self.coarsest), change(self._last)  # type: ignore[assignment]
+        copy._begin()
+        return copy
 
     @property
     def H(self) -> LinOp:
@@ -408,13 +408,13 @@ class Multigrid(Preconditioner):
 
     def _adjoint(self, turn: Callable[[LinOp], LinOp]) -> Self:
         """Exchange the smoothers before and after the coarse level."""
-        made = super()._remade(turn)
-        made._products = None
-        made.levels = [level.turned(turn) for level in self.levels]
-        made.coarsest, made._last = turn(self.coarsest), turn(self._last)  # type: ignore[assignment]
-        made.sweeps = (self.sweeps[1], self.sweeps[0])
-        made._begin()
-        return made
+        adjoint = super()._remade(turn)
+        adjoint._products = None
+        adjoint.levels = [level.turned(turn) for level in self.levels]
+        adjoint.coarsest, adjoint._last = turn(self.coarsest), turn(self._last)  # type: ignore[assignment]
+        adjoint.sweeps = (self.sweeps[1], self.sweeps[0])
+        adjoint._begin()
+        return adjoint
 
     # reports for users
 
@@ -467,10 +467,10 @@ def without_zeros(matrices: Sequence[Matrix]) -> list[Matrix]:
     counts = [executor.zeros((1,), np.int64) for _ in matrices]
     for A, count in zip(matrices, counts, strict=True):
         count_without_inverse(A, count)
-    found = executor.transfer(*counts).read()
+    counts_on_host = executor.transfer(*counts).read()
     return [
         A if int(count[0]) == 0 else _with_full_diagonal(A)
-        for A, count in zip(matrices, found, strict=True)
+        for A, count in zip(matrices, counts_on_host, strict=True)
     ]
 
 

@@ -125,14 +125,14 @@ def _dependent_rows(A: SharedCsr, S: Csr) -> tuple[Csr, Halo | None]:
     theirs = entries_of_others(executor, A.partition, A.column_partition, A.ghosts, S)
     ghosts = A.ghosts
     at = np.searchsorted(ghosts, theirs.rows)
-    found = np.zeros(at.size, bool)
+    is_ghost = np.zeros(at.size, bool)
     if ghosts.size:
-        found = ghosts[np.minimum(at, ghosts.size - 1)] == theirs.rows
-    beside = distinct_of_sorted(executor, theirs.rows[~found])
+        is_ghost = ghosts[np.minimum(at, ghosts.size - 1)] == theirs.rows
+    beside = distinct_of_sorted(executor, theirs.rows[~is_ghost])
     further = None
     if links.any(bool(beside.size)):
         ((further, _),) = halos_of(executor, [(A.partition, beside, 0)])
-    at = np.where(found, at, ghosts.size + np.searchsorted(beside, theirs.rows))
+    at = np.where(is_ghost, at, ghosts.size + np.searchsorted(beside, theirs.rows))
     order = np.argsort(at, kind="stable")
     lengths = np.bincount(at, minlength=ghosts.size + beside.size)
     none = np.zeros(0, np.int64)
@@ -157,16 +157,16 @@ def _numbered(A: SharedCsr, S: Csr, state: Array) -> SharedCoarseRows:
     S.executor.run(coarsen.chosen, state, flags, total)
     number = executor.allocate((rows + 1,), kind)
     S.executor.run(scan.pointers, flags, number)
-    own, count = (int(a[0]) for a in executor.transfer(number[n : n + 1], total).read())
-    partition = Partition(np.concatenate([[0], np.cumsum(links.all(own))]))
+    local_count, count = (int(a[0]) for a in executor.transfer(number[n : n + 1], total).read())
+    partition = Partition(np.concatenate([[0], np.cumsum(links.all(local_count))]))
     ghosts = np.zeros(0, np.int64)
     if not A.halo.idle:
         places = executor.copy(number[:rows])
         fill_ghosts(executor, A.halo, places, n, n)
         chosen, places = executor.transfer(flags[n:], places[n:]).read()
-        taken = np.flatnonzero(chosen)
-        owners = A.column_partition.owner(A.ghosts[taken])
-        ghosts = np.asarray(places)[taken].astype(np.int64) + partition.offsets[owners]
+        chosen_ghosts = np.flatnonzero(chosen)
+        owners = A.column_partition.owner(A.ghosts[chosen_ghosts])
+        ghosts = np.asarray(places)[chosen_ghosts].astype(np.int64) + partition.offsets[owners]
     return SharedCoarseRows(state, number, count, partition, ghosts)
 
 
@@ -209,5 +209,5 @@ def _product(
     ``columns`` has the distribution of the right factor's columns, and the ghosts.
     """
     known, rows = rows_needed(A, columns[0], right, columns[1])
-    made = classical.truncated(matmul(left, rows), width)
-    return shared_rows(A.executor, (A.partition, columns[0]), made, known, A.halo.idle)
+    truncated = classical.truncated(matmul(left, rows), width)
+    return shared_rows(A.executor, (A.partition, columns[0]), truncated, known, A.halo.idle)

@@ -58,9 +58,9 @@ class Smoother:
 
     def apply(self, b: Array, x: Array, from_zero: bool) -> None:
         """Improve ``x``; ``from_zero`` assumes that it is 0, without reading it."""
-        own = getattr(self.M, "_smooth", None)
-        if own is not None:
-            own(b, x, from_zero)
+        smooth = getattr(self.M, "_smooth", None)
+        if smooth is not None:
+            smooth(b, x, from_zero)
         elif from_zero:
             self.M._apply(b, x, self.weight, 0.0)
         else:
