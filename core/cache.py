@@ -198,14 +198,14 @@ class CodeCache:
         OSError
             If the folder cannot be created.
         """
-        found = self._folder
-        if found is None:
-            found = private_folder(self.name)
+        result = self._folder
+        if result is None:
+            result = private_folder(self.name)
         else:
-            found.mkdir(mode=0o700, parents=True, exist_ok=True)
-            _make_private(found)
-        self._known = tuple(map(os.environ.get, _NAMING)), found
-        return found
+            result.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _make_private(result)
+        self._known = tuple(map(os.environ.get, _NAMING)), result
+        return result
 
     def _known_folder(self) -> Path:
         """Return the folder; skip the check if the same folder was checked before.

@@ -57,7 +57,7 @@ def check_operator(A: LinOp, *, rtol: float | None = None) -> list[str]:
     ['apply_block', 'T', 'H', 'astype']
     """
     check = _Comparison(A, rtol)
-    found = ["apply_block"]
+    result = ["apply_block"]
     check.products()
     steps: dict[str, Callable[[], None]] = {
         "T": lambda: check.transpose("T"),
@@ -69,8 +69,8 @@ def check_operator(A: LinOp, *, rtol: float | None = None) -> list[str]:
             step()
         except (UnsupportedOperation, NotImplementedError):
             continue
-        found.append(name)
-    return found
+        result.append(name)
+    return result
 
 
 class _Comparison:

@@ -77,8 +77,8 @@ def checksum(*parts: HostArray) -> Checksum:
 
 def pattern_checksum(*arrays: HostArray) -> int:
     """Return one number for the compared parts of integer arrays: row pointers and columns."""
-    found = 0
+    result = 0
     for array in arrays:
         for part in compared_parts(array):
-            found = zlib.crc32(np.ascontiguousarray(part).view(np.uint8).data, found)
-    return found
+            result = zlib.crc32(np.ascontiguousarray(part).view(np.uint8).data, result)
+    return result

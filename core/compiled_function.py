@@ -121,13 +121,13 @@ def data_address(data: object) -> int:
         return 0
     if isinstance(data, np.ndarray):
         return int(data.ctypes.data)
-    found = address_of(data)
-    if found is None:
+    result = address_of(data)
+    if result is None:
         raise InvalidArgument(
             f"data: expected an array of NumPy or an address as an integer, got "
             f"{type(data).__name__}"
         )
-    return found
+    return result
 
 
 def call(function: int, x: Numbers, rows: int, data: int) -> Numbers:

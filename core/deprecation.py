@@ -57,9 +57,9 @@ DEPRECATIONS: list[Deprecation] = []
 
 def register_deprecation(name: str, since: str, removal: str, instead: str) -> Deprecation:
     """Add a deprecation to the list, and return it."""
-    made = Deprecation(name, since, removal, instead)
-    DEPRECATIONS.append(made)
-    return made
+    result = Deprecation(name, since, removal, instead)
+    DEPRECATIONS.append(result)
+    return result
 
 
 def deprecated(
@@ -288,16 +288,16 @@ class OldOptions:
         self, kind: type, options: Mapping[str, Any], *, stacklevel: int = 3
     ) -> dict[str, Any]:
         """Return options under their present names, and warn of old names."""
-        found = dict(options)
+        result = dict(options)
         for old, new in self.renamed.items():
-            if old in found:
-                if new in found:
+            if old in result:
+                if new in result:
                     raise InvalidArgument(
                         f"{kind.__name__}: {old}= is the old name of {new}=; give one"
                     )
                 self._entries[old].warn(stacklevel=stacklevel)
-                found[new] = found.pop(old)
-        return found
+                result[new] = result.pop(old)
+        return result
 
 
 def renamed_names(

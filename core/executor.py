@@ -116,10 +116,10 @@ class Executor(SolvesSystems, OldTransfers, ABC):
 
     def as_member(self, links: Links | None) -> Self:
         """Return this executor as a member of a group, or alone; memory and kernels stay."""
-        made = object.__new__(type(self))
-        made.__dict__.update(self.__dict__)
-        made.links = links
-        return made
+        result = object.__new__(type(self))
+        result.__dict__.update(self.__dict__)
+        result.links = links
+        return result
 
     def brought(self, source: Executor, array: Array) -> Array:
         """Return another executor's array on this one; itself if both share their memory."""

@@ -50,10 +50,10 @@ def real_number(value: Any, label: str, operation: str) -> float:
     """
     if type(value) is float:  # the most frequent type first
         return value
-    found: float | complex = number(value, label)
-    if isinstance(found, complex):
-        raise UnsupportedDtype(f"{label}: {operation} takes real factors, got {found}")
-    return found
+    result: float | complex = number(value, label)
+    if isinstance(result, complex):
+        raise UnsupportedDtype(f"{label}: {operation} takes real factors, got {result}")
+    return result
 
 
 def whole_number(value: Any, label: str, least: int = 0, most: int | None = None) -> int:

@@ -32,8 +32,8 @@ def reduced_rows(reduce: np.ufunc, values: Numbers, indptr: Numbers) -> Numbers:
     >>> reduced_rows(np.add, np.array([1.0, 2.0, 4.0]), np.array([0, 2, 2, 3]))
     array([3., 0., 4.])
     """
-    found = np.zeros(indptr.size - 1, values.dtype)
+    result = np.zeros(indptr.size - 1, values.dtype)
     filled = np.flatnonzero(np.diff(indptr))  # reduceat would give empty rows the next value
     if filled.size:
-        found[filled] = reduce.reduceat(values, indptr[filled])
-    return found
+        result[filled] = reduce.reduceat(values, indptr[filled])
+    return result

@@ -148,10 +148,10 @@ class _Composed(Assembled):
         dtype = asked_dtype(dtype)
         if dtype == self.dtype:
             return self
-        made = self._with_parts(*(p.astype(dtype) for p in self.parts))
-        if made.dtype != dtype:  # a complex factor
+        result = self._with_parts(*(p.astype(dtype) for p in self.parts))
+        if result.dtype != dtype:  # a complex factor
             raise InvalidArgument("a complex operator cannot be computed in a real dtype")
-        return made
+        return result
 
 
 class Sum(_Composed):

@@ -325,9 +325,9 @@ class LinOp(Hooked, Described, ArrayProtocol, metaclass=OperatorType):
         array([4., 8.])
         """
         if type(alpha) is float and alpha == 1.0 and type(beta) is float and beta == 0.0:
-            made = self._fast_product(x, out)
-            if made is not None:
-                return made
+            result = self._fast_product(x, out)
+            if result is not None:
+                return result
         place = self.executor
         return place.submit("A @ x", self, self._apply_operands, x, out, alpha, beta)
 

@@ -125,15 +125,15 @@ def checked_loggers(loggers: Any) -> list[Logger]:
         return []
     if not isinstance(loggers, Iterable):
         raise InvalidArgument(f"loggers: expected a sequence of them, got {loggers!r}")
-    found = list(loggers)
-    for logger in found:
+    result = list(loggers)
+    for logger in result:
         every = getattr(logger, "every", None)
         if not isinstance(every, (int, np.integer)) or every < 1:
             raise InvalidArgument(
                 f"loggers: expected objects such as wl.loggers.Stream(every=100), with "
                 f"every an integer of at least 1, got {logger!r} with every={every!r}"
             )
-    return found
+    return result
 
 
 class History(Logger):

@@ -40,9 +40,9 @@ class Note(str):
 
     def __new__(cls, text: str, topic: Topic | None = None) -> Note:
         """Return the text with its topic."""
-        made = super().__new__(cls, text)
-        made.topic = topic
-        return made
+        result = super().__new__(cls, text)
+        result.topic = topic
+        return result
 
 
 def is_about(note: str, *topics: Topic) -> bool:

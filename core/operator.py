@@ -243,9 +243,9 @@ class LinearOperator(LinOp):
                 "a LinearOperator cannot be moved: its callable was written for the arrays of "
                 f"{self.executor.name}; make another one there"
             )
-        made = self._made(self.shape, self._callables(), self.dtype, target, follows=False)
-        made.recordable_on = self.recordable_on
-        return made
+        result = self._made(self.shape, self._callables(), self.dtype, target, follows=False)
+        result.recordable_on = self.recordable_on
+        return result
 
     def _callables(self) -> Callables:
         return self._matvec, self._rmatvec, self._matmat, self._rmatmat
@@ -258,11 +258,11 @@ class LinearOperator(LinOp):
         executor: Executor,
         follows: bool,
     ) -> LinearOperator:
-        made = LinearOperator(
+        result = LinearOperator(
             shape, *callables, dtype, executor, capture=self._asked_capture, data=self.data
         )
-        made._follows, made._like = follows, self._like
-        return made
+        result._follows, result._like = follows, self._like
+        return result
 
     def astype(self, dtype: Any) -> LinOp:
         """Return this operator computing in ``dtype``; itself if it does already."""
@@ -276,9 +276,9 @@ class LinearOperator(LinOp):
                 f"the function of this LinearOperator was compiled for {self.dtype} and cannot be "
                 f"computed in {dtype}: make another one with a function for {dtype} and dtype="
             )
-        made = self._made(self.shape, self._callables(), dtype, self.executor, self._follows)
-        made.recordable_on = self.recordable_on
-        return made
+        result = self._made(self.shape, self._callables(), dtype, self.executor, self._follows)
+        result.recordable_on = self.recordable_on
+        return result
 
 
 def _takes_out(function: Any, optional: bool) -> bool:

@@ -104,5 +104,5 @@ def in_double(operator: LinOp) -> LinOp | None:
         return operator
     if not operator.executor.has_double or not hasattr(operator, "_in_double"):
         return None
-    made: LinOp | None = operator._in_double()
-    return made
+    result: LinOp | None = operator._in_double()
+    return result

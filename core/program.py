@@ -78,9 +78,9 @@ class Program(list[Call]):
     def expanded(self) -> Program:
         """Return the program with each composite operation replaced by its parts."""
         calls = [part for call in self for part in expanded(call)]
-        made = Program(self.executor, calls)
-        made.by_host = self.by_host
-        return made
+        result = Program(self.executor, calls)
+        result.by_host = self.by_host
+        return result
 
     def reads(self, call: Call) -> frozenset[int]:
         """Return the addresses of the arrays that a call reads."""

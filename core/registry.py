@@ -359,8 +359,8 @@ def get_default_executor() -> Executor:
     current = _Default.current
     if isinstance(current, str):
         current = _Default.current = _loaded_default(current)
-    found: Executor = current
-    return found
+    result: Executor = current
+    return result
 
 
 def host_executor() -> Executor:

@@ -28,8 +28,8 @@ def _of(make: Callable[..., Array], rows: int, room: int, columns: int, dtype: A
         return make((rows, columns), dtype)
     whole = make((rows + room, columns), dtype)
     _ROOMY[id(whole)] = whole
-    found: Array = whole[:rows]
-    return found
+    result: Array = whole[:rows]
+    return result
 
 
 def with_room(executor: Executor, block: Array, room: int) -> Array | None:
@@ -44,5 +44,5 @@ def with_room(executor: Executor, block: Array, room: int) -> Array | None:
         return None
     if executor.address(whole) != executor.address(block):
         return None
-    found: Array = whole[: rows + room]
-    return found
+    result: Array = whole[: rows + room]
+    return result

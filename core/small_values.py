@@ -64,20 +64,20 @@ def as_dtype(executor: Executor, values: Array, dtype: DTypeLike, *, copy: bool 
 
 def _raised(executor: Executor, values: Array) -> Array:
     """Return single-precision values in double precision."""
-    made = executor.allocate(tuple(values.shape), double_dtype(values.dtype))
-    unscaled = executor.zeros((1,), real_dtype(made.dtype))
-    flat = made.reshape(-1, 1)
+    result = executor.allocate(tuple(values.shape), double_dtype(values.dtype))
+    unscaled = executor.zeros((1,), real_dtype(result.dtype))
+    flat = result.reshape(-1, 1)
     executor.run(precision.raised, values.reshape(-1, 1), unscaled, flat, 1.0, 0.0)
-    return made
+    return result
 
 
 def _lowered(executor: Executor, values: Array) -> Array:
     """Return double-precision values in single precision."""
     single = np.complex64 if is_complex(values.dtype) else np.float32
-    made = executor.allocate(tuple(values.shape), single)
+    result = executor.allocate(tuple(values.shape), single)
     unscaled = executor.zeros((1,), real_dtype(values.dtype))
-    executor.run(precision.lower, values.reshape(-1, 1), unscaled, made.reshape(-1, 1))
-    return made
+    executor.run(precision.lower, values.reshape(-1, 1), unscaled, result.reshape(-1, 1))
+    return result
 
 
 def not_flushed(executor: Executor, values: Array) -> Array:
@@ -98,10 +98,10 @@ def number_beside(number: Any, values: Array, own_values: Array) -> Any:
 def unflushed(executor: Executor, function: Callable[..., Array], *values: Array) -> Array:
     """Apply an array function, in double precision if it would flush single-precision values."""
     wide = [not_flushed(executor, array) for array in values]
-    found = function(*wide)
-    if all(a is b for a, b in zip(wide, values, strict=True)) or found.dtype not in _DOUBLE:
-        return found
-    return as_dtype(executor, found, np.result_type(*values))
+    result = function(*wide)
+    if all(a is b for a, b in zip(wide, values, strict=True)) or result.dtype not in _DOUBLE:
+        return result
+    return as_dtype(executor, result, np.result_type(*values))
 
 
 def for_zero_tests(executor: Executor, values: Array) -> Array:
@@ -116,35 +116,35 @@ def values_times(executor: Executor, values: Array, factor: complex) -> Array:
     """Return values times a Python number, which does not change their dtype."""
     if not executor.flushes_subnormals or values.dtype not in _SINGLE or not values.size:
         return values * factor
-    made = executor.allocate(tuple(values.shape), values.dtype)
-    flat = made.reshape(-1, 1)
+    result = executor.allocate(tuple(values.shape), values.dtype)
+    flat = result.reshape(-1, 1)
     executor.run(vector.axpby, values.reshape(-1, 1), flat, factor, 0.0)
-    return made
+    return result
 
 
 def entry_products(executor: Executor, a: Array, b: Array) -> Array:
     """Return the element-wise products of two arrays of the same shape and dtype."""
     if not executor.flushes_subnormals or a.dtype not in _SINGLE or not a.size:
         return a * b
-    made = executor.allocate(tuple(a.shape), a.dtype)
-    flat = made.reshape(-1, 1)
+    result = executor.allocate(tuple(a.shape), a.dtype)
+    flat = result.reshape(-1, 1)
     executor.run(vector.scale_rows, a.reshape(-1), b.reshape(-1, 1), flat, 1.0, 0.0)
-    return made
+    return result
 
 
 def entry_sums(executor: Executor, a: Array, b: Array, beta: int = 1) -> Array:
     """Return ``a + b``, or ``a - b`` if ``beta`` is -1; both have one shape and dtype."""
     if not executor.flushes_subnormals or a.dtype not in _SINGLE or not a.size:
         return a + b if beta == 1 else a - b
-    made = executor.copy(b)
-    executor.run(vector.axpby, a.reshape(-1, 1), made.reshape(-1, 1), 1.0, float(beta))
-    return made
+    result = executor.copy(b)
+    executor.run(vector.axpby, a.reshape(-1, 1), result.reshape(-1, 1), 1.0, float(beta))
+    return result
 
 
 def conjugated(executor: Executor, values: Array) -> Array:
     """Return the complex conjugates of complex values."""
     if not executor.flushes_subnormals or values.dtype != np.complex64 or not values.size:
         return values.conj()
-    made = executor.copy(values)
-    made.reshape(-1).view(np.uint32)[1::2] ^= np.uint32(1 << 31)  # sign bits of imaginary parts
-    return made
+    result = executor.copy(values)
+    result.reshape(-1).view(np.uint32)[1::2] ^= np.uint32(1 << 31)  # sign bits of imaginary parts
+    return result

@@ -200,9 +200,9 @@ class Status:
             self.stop, self.running, self.threshold, self.iterations, self.norm,
             self.relative, self.absolute, self.least, self.most,
         )  # fmt: skip
-        made = self.executor.transfer(*(getattr(self, name) for name in READ), written=told)
-        made.host[1][:] = self.shape[0]  # all columns run
-        return made
+        result = self.executor.transfer(*(getattr(self, name) for name in READ), written=told)
+        result.host[1][:] = self.shape[0]  # all columns run
+        return result
 
     @property
     def capacity(self) -> int:

@@ -387,18 +387,18 @@ def linear(criterion: Criterion) -> Linear | None:
     if isinstance(criterion, _Any):
         if any(type(part) not in _MAYBE_LINEAR for part in criterion.parts):
             return None
-        made = Linear()
+        result = Linear()
         for part in criterion.parts:
             found = linear(part)
             if found is None:
                 return None
-            made = Linear(
-                max(made.relative, found.relative),
-                max(made.absolute, found.absolute),
-                made.tolerated or found.tolerated,
-                _least(made.iterations, found.iterations),
+            result = Linear(
+                max(result.relative, found.relative),
+                max(result.absolute, found.absolute),
+                result.tolerated or found.tolerated,
+                _least(result.iterations, found.iterations),
             )
-        return made
+        return result
     if type(criterion) is RelativeResidual and criterion.baseline == "b":
         return Linear(relative=float(criterion.rtol), tolerated=True)
     if type(criterion) is AbsoluteResidual:

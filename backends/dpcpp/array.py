@@ -74,9 +74,9 @@ class UsmArray(NDArrayOperatorsMixin):
     def of(cls, place: Place, array: Any) -> UsmArray:
         """Return a C-contiguous copy of a NumPy array."""
         host = np.asarray(array)
-        made = cls.empty(place, host.shape, host.dtype.newbyteorder("="))
-        made.write(host)
-        return made
+        result = cls.empty(place, host.shape, host.dtype.newbyteorder("="))
+        result.write(host)
+        return result
 
     # ---- facts
 
@@ -282,9 +282,9 @@ class UsmArray(NDArrayOperatorsMixin):
 
     def copy(self) -> UsmArray:
         """Return a C-contiguous copy."""
-        made = UsmArray.empty(self.place, self.shape, self.dtype)
-        made.assign(self)
-        return made
+        result = UsmArray.empty(self.place, self.shape, self.dtype)
+        result.assign(self)
+        return result
 
     def _low(self) -> int:
         return self.pointer + sum(

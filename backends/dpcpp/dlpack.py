@@ -150,9 +150,9 @@ def capsule(array: Any, device: tuple[int, int], versioned: bool, copied: bool) 
     """
     export = _Export(array, device, versioned, copied)
     name = (_WITH_VERSION if versioned else _PLAIN)[0]
-    made = new_capsule(ctypes.addressof(export.managed), name, _address("wl_dlpack_unused"))
+    result = new_capsule(ctypes.addressof(export.managed), name, _address("wl_dlpack_unused"))
     _keep(export)  # until the consumer calls the deleter
-    return made
+    return result
 
 
 def _address(function: str) -> int | None:

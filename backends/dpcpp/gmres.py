@@ -37,10 +37,10 @@ class SyclSteps(GmresSteps):
     def elements(self, rows: int, k: int) -> tuple[int, int]:
         """Return the grid for element-wise work."""
         executor = self.executor
-        made: tuple[int, int] = (
+        result: tuple[int, int] = (
             executor.map_grid(rows, k) if executor.one_item_groups else executor.grid(rows * k)
         )
-        return made
+        return result
 
     def columns(self, kernel: SimtKernel, k: int) -> tuple[int, int]:
         """Return the grid with one work-item per right-hand side."""
@@ -49,8 +49,8 @@ class SyclSteps(GmresSteps):
 
     def projection(self, n: int, k: int, stored: int) -> tuple[int, int]:
         """Return the grid of the projection, the same as for a functor."""
-        made: tuple[int, int] = self.executor.map_grid(n, k)
-        return made
+        result: tuple[int, int] = self.executor.map_grid(n, k)
+        return result
 
     def subtraction(self, n: int, k: int, stored: int) -> tuple[int, int]:
         """Return the grid of the subtraction, the same as for a functor."""

@@ -115,10 +115,10 @@ kernel.of_functors(make)
 def compile_functor(operation: Operation, value: str, index: str) -> CompiledKernel:
     """Compile another package's functor for dtypes that are given by name."""
     executor: Any = executor_called("dpcpp")
-    found: CompiledKernel = executor.programs.of_map(
+    result: CompiledKernel = executor.programs.of_map(
         operation, value_code(np.dtype(value)), index_code(np.dtype(index))
     )
-    return found
+    return result
 
 
 kernel.compile_functor = compile_functor

@@ -125,6 +125,6 @@ def reordered(
 ) -> tuple[UsmArray, UsmArray]:
     """Return indices and values in another order."""
     n = order.size
-    made = executor.allocate((n,), indices.dtype), executor.allocate((n,), data.dtype)
-    by_value(executor, simt.reorder_entries, n, (n, order, indices, data, *made))
-    return made
+    result = executor.allocate((n,), indices.dtype), executor.allocate((n,), data.dtype)
+    by_value(executor, simt.reorder_entries, n, (n, order, indices, data, *result))
+    return result

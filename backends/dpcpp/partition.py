@@ -74,8 +74,8 @@ def find_patterns(indptr: Indices, indices: Indices) -> Patterns | None:
     if indices.dtype.itemsize > 4 and int(indices.max(initial=0)) > most:
         return None
     library, found = shim(), ctypes.c_void_p()
-    given = host_address(indptr), host_address(indices), indices.dtype.itemsize
-    check(library.wl_patterns_new(rows, *given, found), "the search for row patterns failed")
+    operands = host_address(indptr), host_address(indices), indices.dtype.itemsize
+    check(library.wl_patterns_new(rows, *operands, found), "the search for row patterns failed")
     if not found:
         return None
     sizes = (ctypes.c_int64 * 3)()

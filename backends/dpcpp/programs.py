@@ -117,13 +117,13 @@ class Programs:
     def of_map(self, operation: Operation, value: str, index: str = "i4") -> CompiledKernel:
         """Return the kernel of a map operation for the given dtypes."""
         name = wrappers.map_symbol(operation, value, index)
-        found = self._kernels.get(name)
-        if found is None:
+        result = self._kernels.get(name)
+        if result is None:
             group = operation.group
             together = [operation] if operation.functor else wrappers.maps_of(group)
             self._compile_maps(name, f"{group} for {value}", together, value, index)
-            found = self._kernels[name]
-        return found
+            result = self._kernels[name]
+        return result
 
     def of_half(self, operation: Operation, half: str, value: str, index: str) -> CompiledKernel:
         """Return the kernel of one half of a map operation for the given dtypes."""
@@ -167,8 +167,8 @@ class Programs:
         ``block`` is the size of its work-groups, if it differs from the default.
         """
         name = kernel.symbol(value, index, **constants)
-        found = self._kernels.get(name)
-        if found is None:
+        result = self._kernels.get(name)
+        if result is None:
             self._require(value)
             family = tuple(f for f in family if f[0].converts or "_" not in value)
             texts = [wrappers.simt_wrapper(one, value, index, **given) for one, given in family]
@@ -178,8 +178,8 @@ class Programs:
                 in_lanes = not set(headers).isdisjoint(IN_LANES)
                 block = CPU_LANES if in_lanes else self.facts.block
             self._compile(name, label, headers, texts, block)
-            found = self._kernels[name]
-        return found
+            result = self._kernels[name]
+        return result
 
     def of_source(self, symbol: str, label: str, source: str) -> CompiledKernel:
         """Return a kernel with a program of its own, which :meth:`text` has generated."""
@@ -250,7 +250,7 @@ def _kernels_of(program: int, text: str) -> dict[str, CompiledKernel]:
     RuntimeError
         If the program lacks one of them.
     """
-    found = {}
+    result = {}
     for name, declared in _ENTRY.findall(text.partition(WRAPPERS)[2]):
         slots = [_slot(argument) for argument in declared.split(", ")]
         kinds = "".join(letter for letter, _ in slots)
@@ -258,8 +258,8 @@ def _kernels_of(program: int, text: str) -> dict[str, CompiledKernel]:
         if not handle:
             raise RuntimeError(f"{name} is missing in its program: {last_error()}")
         packing = struct.Struct("=" + "".join(python for _, python in slots))
-        found[name] = CompiledKernel(name, int(handle), packing)
-    return found
+        result[name] = CompiledKernel(name, int(handle), packing)
+    return result
 
 
 #: Compiler options. Infinities and NaN are significant, so the compiler must not assume that there

@@ -127,10 +127,10 @@ def shim() -> ctypes.CDLL:
 
 def _build(library: Path, include: Path, folder: Path) -> Path:
     """Build the library in a folder and return its path."""
-    compiler, made = find_compiler(PURPOSE), folder / "shim.so"
+    compiler, result = find_compiler(PURPOSE), folder / "shim.so"
     command = [
         compiler, "-std=c++17", "-O2", "-fPIC", "-shared", "-w", str(SOURCE), f"-I{include}",
-        f"-I{SOURCE.parents[1]}", str(library), f"-Wl,-rpath,{library.parent}", "-o", str(made),
+        f"-I{SOURCE.parents[1]}", str(library), f"-Wl,-rpath,{library.parent}", "-o", str(result),
     ]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -138,7 +138,7 @@ def _build(library: Path, include: Path, folder: Path) -> Path:
             f"{compiler} could not build the link between Python and SYCL; it needs C++17 "
             f"(set CXX to another compiler).\n{' '.join(command)}\n{done.stderr[-4000:]}"
         )
-    return made
+    return result
 
 
 def check(code: int, label: str) -> None:

@@ -99,9 +99,9 @@ class SlicedState(NamedTuple):
         found = (slices.cuts(parts), slices.slice_ptr, slices.rows, slices.lengths, indices)
         values = executor.allocate(indices.shape, A.data.dtype)
         arrays = tuple(executor.from_host(array) for array in found)
-        made = cls(parts, arrays, values, slices, by_rows)
-        made.update_values(A)
-        return made
+        result = cls(parts, arrays, values, slices, by_rows)
+        result.update_values(A)
+        return result
 
     def update_values(self, A: Any) -> None:
         """Copy the values of a matrix with the same pattern."""

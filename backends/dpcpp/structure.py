@@ -110,9 +110,9 @@ def csr_matmul(executor: DpcppExecutor, A: Any, B: Any) -> tuple[UsmArray, ...]:
     """Sum rows on a CPU, or merge short rows; otherwise list and sum all products of entries."""
     if executor.one_item_groups and can_have_places(B):
         return new_rows.product(executor, A, B)
-    made = merged_rows.product(executor, A, B) if merged_rows.can_multiply(A, B) else None
-    if made is not None:
-        return made
+    result = merged_rows.product(executor, A, B) if merged_rows.can_multiply(A, B) else None
+    if result is not None:
+        return result
     ptr_a, indices_a, data_a = _host(executor, A, "indptr", "indices", "data")
     ptr_b, indices_b, data_b = _host(executor, B, "indptr", "indices", "data")
     count = np.diff(ptr_b).astype(np.int64)[indices_a]
@@ -144,13 +144,13 @@ def csr_add(
     executor: DpcppExecutor, A: Any, B: Any, alpha: complex, beta: complex
 ) -> tuple[UsmArray, ...]:
     """Merge sorted rows; otherwise concatenate the entries of both and sum duplicates."""
-    made = None
+    result = None
     if executor.one_item_groups and A.indices.dtype == B.indices.dtype:
-        made = new_rows.total(executor, A, B, alpha, beta)
+        result = new_rows.total(executor, A, B, alpha, beta)
     elif merged_rows.can_add(A, B):
-        made = merged_rows.total(executor, A, B, alpha, beta)
-    if made is not None:
-        return made
+        result = merged_rows.total(executor, A, B, alpha, beta)
+    if result is not None:
+        return result
     scalar = np.dtype(A.data.dtype).type
     ptr_a, indices_a, data_a = _host(executor, A, "indptr", "indices", "data")
     ptr_b, indices_b, data_b = _host(executor, B, "indptr", "indices", "data")

@@ -26,9 +26,9 @@ def adopted(executor: GpuExecutor, array: object) -> Array | None:
     """
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(array, torch.Tensor):
-        found = _at_its_address(executor, torch, array)
-        if found is not None:
-            return found
+        result = _at_its_address(executor, torch, array)
+        if result is not None:
+            return result
     where = getattr(array, "__dlpack_device__", None)
     if where is None:
         return None
@@ -62,8 +62,8 @@ def _at_its_address(executor: GpuExecutor, torch: ModuleType, tensor: Tensor) ->
     memory = cuda.UnownedMemory(tensor.data_ptr(), count * item, tensor, executor.ordinal)
     strides = tuple([distance * item for distance in tensor.stride()])
     pointer = cuda.MemoryPointer(memory, 0)
-    found: Array = executor.xp.ndarray(tuple(tensor.shape), dtype, pointer, strides)
-    return found
+    result: Array = executor.xp.ndarray(tuple(tensor.shape), dtype, pointer, strides)
+    return result
 
 
 def copied_by_bytes(executor: GpuExecutor, array: Array) -> Array:
@@ -81,9 +81,9 @@ def copied_by_bytes(executor: GpuExecutor, array: Array) -> Array:
 @cache
 def _dtypes(torch: ModuleType) -> dict[torch_dtype, np.dtype[Any]]:
     names = ("float16", "float32", "float64", "complex64", "complex128", "int32", "int64")
-    found = {getattr(torch, name): np.dtype(name) for name in names}
+    result = {getattr(torch, name): np.dtype(name) for name in names}
     try:
         from ml_dtypes import bfloat16
     except ImportError:
-        return found
-    return {**found, torch.bfloat16: np.dtype(bfloat16)}
+        return result
+    return {**result, torch.bfloat16: np.dtype(bfloat16)}

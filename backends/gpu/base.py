@@ -370,8 +370,8 @@ class GpuExecutor(BlockExecutor):
     @cached_property
     def array_type(self) -> type:
         """The class of native arrays."""
-        found: type = self.xp.ndarray
-        return found
+        result: type = self.xp.ndarray
+        return result
 
     def product(self, A: Csr, x: Array, out: Array | None) -> Array | None:
         """Return ``A @ x`` through the launches that the matrix's plan keeps.
@@ -448,9 +448,9 @@ class GpuExecutor(BlockExecutor):
 
     def at(self, ordinal: int) -> GpuExecutor:
         """Return the executor of the same kind on another device."""
-        found = self if ordinal == self.ordinal else executor_by_name(f"{self.backend}:{ordinal}")
-        assert isinstance(found, GpuExecutor)
-        return found
+        result = self if ordinal == self.ordinal else executor_by_name(f"{self.backend}:{ordinal}")
+        assert isinstance(result, GpuExecutor)
+        return result
 
     def array_at(self, address: int, described: ArrayShape) -> Array:
         """Return another library's memory as a contiguous array that does not keep it alive."""

@@ -175,11 +175,11 @@ class GpuDevice:
     def map_function(self, operation: Operation, value: str, index: str) -> Any:
         """Return the kernel of a map operation."""
         key = (operation, value, index)
-        found = self._variants.get(key)
-        if found is None:
+        result = self._variants.get(key)
+        if result is None:
             program = self.map_program(operation, value, index)
-            found = self._variants[key] = self.function(*program)
-        return found
+            result = self._variants[key] = self.function(*program)
+        return result
 
     def half_function(self, operation: Operation, half: str, value: str, index: str) -> Any:
         """Return the kernel of one half of a map operation."""
@@ -197,14 +197,16 @@ class GpuDevice:
     def simt_function(self, kernel: SimtKernel, value: str, index: str, **constants: int) -> Any:
         """Return a kernel of ``backends/simt``."""
         key = (kernel, value, index, *constants.items())
-        found = self._variants.get(key)
-        if found is None:
+        result = self._variants.get(key)
+        if result is None:
             program = self.simt_program(kernel, value, index, **constants)
-            found = self._variants[key] = self.function(*program)
-        return found
+            result = self._variants[key] = self.function(*program)
+        return result
 
     def _simt_parts(
         self, kernel: SimtKernel, value: str, index: str, constants: dict[str, int]
     ) -> ProgramParts:
-        given = (self.dialect, kernel, value, index, constants)
-        return wrappers.simt_parts(*given, warp=self.warp, defines=self.resident(kernel.resident))
+        operands = (self.dialect, kernel, value, index, constants)
+        return wrappers.simt_parts(
+            *operands, warp=self.warp, defines=self.resident(kernel.resident)
+        )

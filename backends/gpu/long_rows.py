@@ -65,13 +65,13 @@ def shared(count: int, rows: Array | None, columns: int, *, giant: bool) -> Long
 
 def count(executor: GpuExecutor, long: LongRows, A: Csr, B: Array, lengths: Array) -> Array:
     """Store the number of columns of each row; return the number before each share of a row."""
-    found = executor.allocate((long.count * long.shares,), A.indices.dtype)
-    given = (long.count, long.shares, B.shape[1], WINDOW, long.rows, *_pattern(A, B), found)
+    result = executor.allocate((long.count * long.shares,), A.indices.dtype)
+    given = (long.count, long.shares, B.shape[1], WINDOW, long.rows, *_pattern(A, B), result)
     _launch(executor, simt.count_long, long, given, np.float32, A.indices.dtype)
-    joined = (long.count, long.shares, long.rows, found, lengths)
+    joined = (long.count, long.shares, long.rows, result, lengths)
     blocks = launch.row_blocks(long.count, simt.join_shares.block)
     executor.launch_simt(simt.join_shares, blocks, joined, np.float32, A.indices.dtype)
-    return found
+    return result
 
 
 def place(

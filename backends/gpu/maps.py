@@ -45,8 +45,8 @@ def visit(
 ) -> None:
     """Visit all elements, and store the sums of each column in slots."""
     value, index = dtypes(operation, arguments)
-    given = (operation, "visiting", CODES[value], CODES[index])
-    function = executor.device.half_function(*given)
+    operands = (operation, "visiting", CODES[value], CODES[index])
+    function = executor.device.half_function(*operands)
     launch_map(executor, operation, function, arguments, (slots,))
 
 
@@ -55,8 +55,8 @@ def finish(
 ) -> None:
     """Finish every column with the sums in the slots."""
     value, index = dtypes(operation, arguments)
-    given = (operation, "finishing", CODES[value], CODES[index])
-    function = executor.device.half_function(*given)
+    operands = (operation, "finishing", CODES[value], CODES[index])
+    function = executor.device.half_function(*operands)
     extents = (0, sizes(operation, arguments)[1])
     _launch(executor, operation, function, extents, value, arguments, (slots,))
 

@@ -170,9 +170,9 @@ def sorted_places(
     if count:
         entries = executor.allocate((2 * count,), dtype)
         place(entries)
-        given = (buckets.indptr, entries, numbers, order)
+        operands = (buckets.indptr, entries, numbers, order)
         keys = int(buckets.indptr.size) - 1
-        _by_rows(executor, simt.sort_places, keys, lanes, dtype, *given, LANES=lanes)
+        _by_rows(executor, simt.sort_places, keys, lanes, dtype, *operands, LANES=lanes)
     return numbers, order
 
 
@@ -239,8 +239,8 @@ def csr_sort(executor: GpuExecutor, A: Csr) -> tuple[Array, Array, Array]:
         return A.indices[order], A.data[order], order.astype(dtype)
     indices, order = (executor.allocate((A.nnz,), dtype) for _ in range(2))
     if A.nnz:
-        given = (A.indptr, A.indices, indices, order)
-        _by_rows(executor, simt.sort_columns, A.shape[0], lanes, dtype, *given, LANES=lanes)
+        operands = (A.indptr, A.indices, indices, order)
+        _by_rows(executor, simt.sort_columns, A.shape[0], lanes, dtype, *operands, LANES=lanes)
     return indices, A.data[order], order
 
 
@@ -354,9 +354,9 @@ def csr_add(
     executor: GpuExecutor, A: Csr, B: Csr, alpha: complex, beta: complex
 ) -> tuple[Array, Array, Array]:
     """Merge sorted rows; otherwise concatenate the entries of both and sum duplicates."""
-    made = merged_rows.total(executor, A, B, alpha, beta) if merged_rows.can_add(A, B) else None
-    if made is not None:
-        return made
+    result = merged_rows.total(executor, A, B, alpha, beta) if merged_rows.can_add(A, B) else None
+    if result is not None:
+        return result
     xp = executor.xp
     row = xp.concatenate([rows_of(executor, M.indptr, M.nnz) for M in (A, B)])
     column = xp.concatenate([A.indices, B.indices])

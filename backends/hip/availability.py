@@ -116,14 +116,14 @@ def count_of(runtime: Any) -> int:
         "--device /dev/kfd --device /dev/dri), and is HIP_VISIBLE_DEVICES set?"
     )
     try:
-        found = int(runtime.getDeviceCount())
+        result = int(runtime.getDeviceCount())
     except runtime.CUDARuntimeError as error:
         raise ExecutorUnavailable(
             f"hip: ROCm is here and shows no device: {error}; {remedy}"
         ) from error
-    if found == 0:
+    if result == 0:
         raise ExecutorUnavailable(f"hip: ROCm is here and shows no device; {remedy}")
-    return found
+    return result
 
 
 def require(device: int) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def factorize(executor: Executor, layout: Layout, values: Array) -> BatchFactors:
     """Return the factors of matrices of one pattern; ``values`` has one row per matrix."""
     count = int(values.shape[0])
-    made = BatchFactors(
+    result = BatchFactors(
         layout,
         executor.allocate((count, layout.size), values.dtype),
         executor.allocate((count, layout.n), np.int32),
@@ -27,10 +27,10 @@ def factorize(executor: Executor, layout: Layout, values: Array) -> BatchFactors
         np.zeros(count),
     )
     native().batch_factorize(
-        executor, *layout.shape, layout.places, np.ascontiguousarray(values), made.data,
-        made.pivots, made.states, made.signs, made.logarithms,
+        executor, *layout.shape, layout.places, np.ascontiguousarray(values), result.data,
+        result.pivots, result.states, result.signs, result.logarithms,
     )  # fmt: skip
-    return made
+    return result
 
 
 def solve_factored(executor: Executor, factors: BatchFactors, systems: FactoredSystems) -> None:

@@ -170,13 +170,13 @@ class _Arrays:
 
     def _read_first(self, names: Sequence[str]) -> set[int]:
         """Return the arrays that programs read before they overwrite them entirely."""
-        found: set[int] = set()
+        result: set[int] = set()
         made: set[int] = set()
         for call in (call for name in names for call in self.programs[name]):
             arrays = [(intent, self._at(array)) for intent, array in call.arrays()]
-            found |= {at for intent, at in arrays if intent != "out" and at not in made}
+            result |= {at for intent, at in arrays if intent != "out" and at not in made}
             made |= {at for intent, at in arrays if intent == "out"}
-        return found
+        return result
 
     # ---- the result
 
@@ -248,13 +248,13 @@ class _Arrays:
 def _of_lane(call: Call, arguments: Sequence[Any], c: int) -> list[Any]:
     """Return the arguments of an operation, restricted to one lane."""
     assert call.operation.over is not None
-    columns, made = call.operation.over[1], []
+    columns, result = call.operation.over[1], []
     for parameter, argument in zip(call.operation.parameters, arguments, strict=True):
         if parameter.is_status:
             views = {name: getattr(argument, name)[..., c : c + 1] for name in OF_LANE}
-            made.append(SimpleNamespace(**views, running=argument.running, capacity=1))
+            result.append(SimpleNamespace(**views, running=argument.running, capacity=1))
         elif parameter.is_array and parameter.dims[-1] == columns:
-            made.append(argument[..., c : c + 1])
+            result.append(argument[..., c : c + 1])
         else:
-            made.append(argument)
-    return made
+            result.append(argument)
+    return result

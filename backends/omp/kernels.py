@@ -197,8 +197,8 @@ def csr_matmul_values(executor: Executor, A: Any, B: Any, C: Any) -> tuple[Array
     """Sum the terms at the known positions."""
     if not can_have_places(B, C):
         _, (B, C) = _in_columns_that_occur(B, C)
-    found: tuple[Array] = native().csr_matmul_values(executor, A, B, C)
-    return found
+    result: tuple[Array] = native().csr_matmul_values(executor, A, B, C)
+    return result
 
 
 @kernel(structure.csr_add)

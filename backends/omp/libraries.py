@@ -130,15 +130,15 @@ def compiled(operation: Operation, value: str, index: str = "i4") -> ctypes.CDLL
 
 def _build(operation: Operation, source: str, options: tuple[str, ...], folder: Path) -> Path:
     compiler = find_compiler(f"the kernel of {operation.name} for CPUs")
-    text, made = folder / "functor.cpp", folder / "functor.so"
+    text, result = folder / "functor.cpp", folder / "functor.so"
     text.write_text(source, encoding="utf-8")
-    command = [compiler, *options, str(text), "-o", str(made)]
+    command = [compiler, *options, str(text), "-o", str(result)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise KernelCompileError(
             f"{operation.name} does not compile for CPUs with {compiler}:\n{done.stderr[-4000:]}"
         )
-    return made
+    return result
 
 
 def program(operation: Operation, value: str, index: str = "i4") -> str:

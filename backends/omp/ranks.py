@@ -194,7 +194,7 @@ def _sources(
     names: dict[int, str], rank: int, size: int, look: Callable[[int], None]
 ) -> list[HostArray]:
     """Wait for the memory of other ranks; the last rank that opens it removes its name."""
-    found = []
+    result = []
     for source, name in names.items():
         while (memory := opened(name)) is None:
             look(source)
@@ -203,8 +203,8 @@ def _sources(
         header[rank, _OPENED] = 1
         if np.array_equal(header[:, _OPENED], header[:, _READS]):
             remove(name)
-        found.append(memory)
-    return found
+        result.append(memory)
+    return result
 
 
 class MemoryLinks(RankTransport):

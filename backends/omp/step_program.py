@@ -262,12 +262,12 @@ class _Builder:
 
     def _typed(self, symbol: Symbol, of: str, operand: Makes) -> str:
         """Return the operand of a value; convert a real value to complex if that is required."""
-        found = operand(symbol)
+        result = operand(symbol)
         if of == self._type(symbol):
-            return found
+            return result
         if symbol.place == ELEMENT:
-            return self._emit("R.cast", found)
-        return self._column_emit(symbol, "R.cast", found)
+            return self._emit("R.cast", result)
+        return self._column_emit(symbol, "R.cast", result)
 
     # ---- columns
 
@@ -328,10 +328,10 @@ def _with_sums(elements: list[Instruction], sums: list[Instruction]) -> list[Ins
     after: dict[int, list[Instruction]] = {}
     for one in sums:
         after.setdefault(max(places.get(part, -1) for part in one.parts), []).append(one)
-    made = list(after.get(-1, []))
+    result = list(after.get(-1, []))
     for at, one in enumerate(elements):
-        made += [one, *after.get(at, [])]
-    return made
+        result += [one, *after.get(at, [])]
+    return result
 
 
 def _has_result(one: Instruction) -> bool:

@@ -20,8 +20,8 @@ def _lanes(
     Return None with one thread, or if no schedule that was tried has an estimated time clearly
     below the time of one thread.
     """
-    found: tuple[Array, ...] | None = native().plan_lanes(executor, indptr, indices, upper)
-    return found
+    result: tuple[Array, ...] | None = native().plan_lanes(executor, indptr, indices, upper)
+    return result
 
 
 _RULES = TriangleRules(lanes=_lanes)

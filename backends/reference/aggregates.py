@@ -53,7 +53,7 @@ def coupled(
 
 def _nodes(indptr: Array, indices: Array, values: Array, size: int, rows: int) -> Any:
     real = real_dtype(values.dtype).type
-    found: list[dict[int, Any]] = []
+    result: list[dict[int, Any]] = []
     for i in range(rows):
         squares: dict[int, Any] = {}
         # blocks from left to right, and row by row within a block
@@ -62,8 +62,8 @@ def _nodes(indptr: Array, indices: Array, values: Array, size: int, rows: int) -
                 a, block = values[e], int(indices[e]) // size
                 square = a.real * a.real + a.imag * a.imag if values.dtype.kind == "c" else a * a
                 squares[block] = squares.get(block, real(0)) + square
-        found.append(squares)
-    return found
+        result.append(squares)
+    return result
 
 
 @kernel(operations.count_nodes)

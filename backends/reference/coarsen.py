@@ -27,9 +27,9 @@ def sums_of(rows: int, row: Array, terms: Array) -> Array:
 
 def largest_of(rows: int, row: Array, terms: Array) -> Array:
     """Return the largest term of each row, or 0 if it is negative."""
-    found = np.zeros(rows, terms.dtype)
-    np.maximum.at(found, row, terms)
-    return found
+    result = np.zeros(rows, terms.dtype)
+    np.maximum.at(result, row, terms)
+    return result
 
 
 def diagonal_of(row: Array, columns: Array, values: Array, rows: int) -> Array:

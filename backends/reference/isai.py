@@ -13,12 +13,12 @@ def _block(
     indptr: Array, indices: Array, data: Array, S: Array, dtype: np.dtype[np.generic]
 ) -> Array:
     """Return the rows and columns ``S`` of a matrix as a dense matrix."""
-    made = np.zeros((S.size, S.size), dtype)
+    result = np.zeros((S.size, S.size), dtype)
     for at, row in enumerate(S):
         entries = slice(indptr[row], indptr[row + 1])
         _, here, there = np.intersect1d(S, indices[entries], return_indices=True)
-        made[at, here] = data[entries][there]
-    return made
+        result[at, here] = data[entries][there]
+    return result
 
 
 @kernel(isai.triangle)

@@ -47,10 +47,10 @@ def product(a: Array, b: Array) -> Array:
     """Return products; for complex numbers, round the partial products before adding them."""
     if not is_complex(a.dtype):
         return a * b
-    made = np.empty(np.broadcast_shapes(a.shape, b.shape), a.dtype)
-    made.real = a.real * b.real - a.imag * b.imag
-    made.imag = a.real * b.imag + a.imag * b.real
-    return made
+    result = np.empty(np.broadcast_shapes(a.shape, b.shape), a.dtype)
+    result.real = a.real * b.real - a.imag * b.imag
+    result.imag = a.real * b.imag + a.imag * b.real
+    return result
 
 
 def _below(begin: Array, end: Array, indices: Array) -> tuple[Array, Array, Array]:
@@ -99,9 +99,9 @@ def _over(a: Array, b: Array) -> Array:
     """Divide numbers by real numbers, part by part."""
     if not is_complex(a.dtype):
         return a / b
-    made = np.empty_like(a)
-    made.real, made.imag = a.real / b, a.imag / b
-    return made
+    result = np.empty_like(a)
+    result.real, result.imag = a.real / b, a.imag / b
+    return result
 
 
 @kernel_of(operations.measure, Rows)

@@ -41,14 +41,14 @@ def recorded(member: MemberPrograms) -> dict[str, list[Call]]:
         one contiguous vector.
     """
     executor = member.status.executor
-    found: dict[str, list[Call]] = {}
+    result: dict[str, list[Call]] = {}
     for name in PROGRAMS:
         program = getattr(member, name)
-        found[name] = [] if program is None else list(executor.record(program.body).expanded())
-    cells, inverses = numbers_of(found), set(inverse_steps.inverses_of(found))
-    for call in (call for calls in found.values() for call in calls):
+        result[name] = [] if program is None else list(executor.record(program.body).expanded())
+    cells, inverses = numbers_of(result), set(inverse_steps.inverses_of(result))
+    for call in (call for calls in result.values() for call in calls):
         _check(call, member, cells, inverses)
-    return found
+    return result
 
 
 def numbers_of(programs: dict[str, list[Call]]) -> set[int]:
@@ -164,15 +164,15 @@ class Vector:
 
 def vectors_of(member: MemberPrograms, programs: dict[str, list[Call]]) -> dict[int, Vector]:
     """Return the vectors of all programs by address; each system has its own copy of ``x``."""
-    found = {address(member.x): Vector(member.x, is_written=True)}
+    result = {address(member.x): Vector(member.x, is_written=True)}
     cells = numbers_of(programs)
     for calls in programs.values():
         for call in calls:
             if is_of_cells(call, int(member.x.shape[0]), cells):
                 continue
             for array, writes in arrays_of(call):
-                found.setdefault(address(array), Vector(array, False)).is_written |= writes
-    return found
+                result.setdefault(address(array), Vector(array, False)).is_written |= writes
+    return result
 
 
 @dataclass(frozen=True)
@@ -202,25 +202,25 @@ def parts_of(programs: dict[str, list[Call]], value: str, block: int = 1) -> dic
 
     ``block`` is the number of work-items that need separate scratch memory.
     """
-    found: dict[int | str, Part] = {}
+    result: dict[int | str, Part] = {}
     itemsize = np.dtype(value).itemsize
     for call in (call for calls in programs.values() for call in calls):
         if inverse_steps.is_inversion(call):
-            known = found[inverse_steps.WORK].nbytes if inverse_steps.WORK in found else 0
+            known = result[inverse_steps.WORK].nbytes if inverse_steps.WORK in result else 0
             nbytes = max(known, inverse_steps.work_of(call, block) * itemsize)
-            found[inverse_steps.WORK] = Part(nbytes, VALUE_TYPES[value], is_far=True)
+            result[inverse_steps.WORK] = Part(nbytes, VALUE_TYPES[value], is_far=True)
     for where, w in inverse_steps.inverses_of(programs).items():
-        found[where] = Part(int(w.nbytes), type_of(w), is_long=True)
+        result[where] = Part(int(w.nbytes), type_of(w), is_long=True)
     for call in (call for calls in programs.values() for call in calls):
         if not basis_steps.is_step(call):
             continue
         for array, is_long in basis_steps.arrays_of_step(call):
-            found[address(array)] = Part(int(array.nbytes), type_of(array), is_long)
+            result[address(array)] = Part(int(array.nbytes), type_of(array), is_long)
         own = basis_steps.scratch_of_step(call, VALUE_TYPES[value], REAL[value])
         for name, kind in own.items():
             nbytes = basis_steps.length_of(call) * itemsize
-            found[name] = Part(nbytes, kind)
-    return found
+            result[name] = Part(nbytes, kind)
+    return result
 
 
 def needs_of(member: MemberPrograms, programs: dict[str, list[Call]]) -> Needs:

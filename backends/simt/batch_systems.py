@@ -58,7 +58,7 @@ def solve(executor: BlockExecutor, member: MemberPrograms, systems: Systems) -> 
     at_once = count if not made.arena else max(1, min(count, ARENA // made.arena))
     arena = executor.allocate((max(made.arena * at_once, 1),), np.uint8)
     values, b, x = (xp.ascontiguousarray(a) for a in (systems.values, systems.b, systems.x))
-    given = [
+    operands = [
         address(values), 0 if matrix is None else address(matrix), systems.width,
         address(b), address(x), int(systems.started), address(tolerances.relative),
         address(tolerances.absolute), tolerances.apart, systems.limit,
@@ -67,7 +67,7 @@ def solve(executor: BlockExecutor, member: MemberPrograms, systems: Systems) -> 
     ]  # fmt: skip
     for first in range(0, count, at_once):
         blocks = min(at_once, count - first)
-        arguments = [*made.kernel.values, first, *given]
+        arguments = [*made.kernel.values, first, *operands]
         executor.blocks.launch(ready.function, blocks, made.shape.block, arguments, made.shared)
     verdicts.tell(systems.verdicts)
     if x is not systems.x:

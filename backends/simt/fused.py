@@ -135,13 +135,13 @@ class Arguments:
 
         These are the per-column values that operations use, and the members of a status.
         """
-        found = [
+        result = [
             (kind, name, self.pointer(where, kind)) for where, (kind, name) in self.cells.items()
         ]
         for name, kind in STATUS:
             real = self.real(kind)
-            found.append((real, name, self.pointer(getattr(status, name), real)))
-        return found
+            result.append((real, name, self.pointer(getattr(status, name), real)))
+        return result
 
     def real(self, kind: str) -> str:
         """Substitute the real type of the values for ``R`` in a C type."""

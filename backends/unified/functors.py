@@ -353,13 +353,13 @@ class _Block:
 
     def _made(self, symbol: Symbol) -> str:
         if self.functor.at_hand(symbol, self.place):
-            made = self.functor.access(symbol, self.place)
+            result = self.functor.access(symbol, self.place)
             loads = self.place == ELEMENT and symbol.place == ELEMENT
-            return self._local(symbol, f"{symbol.name}_i", made) if loads else made
-        made = _expression(symbol, [self.text(part) for part in symbol.parts])
+            return self._local(symbol, f"{symbol.name}_i", result) if loads else result
+        result = _expression(symbol, [self.text(part) for part in symbol.parts])
         if symbol.parts and self._uses[id(symbol)] > 1:
-            return self._local(symbol, f"e{len(self.lines)}", made)
-        return made
+            return self._local(symbol, f"e{len(self.lines)}", result)
+        return result
 
     def define(self, symbol: Symbol, name: str) -> str:
         """Return a local that holds a value, or the value itself if it is a number or a local."""
@@ -369,9 +369,9 @@ class _Block:
         return self.text(symbol)
 
     def _local(self, symbol: Symbol, name: str, expression: str) -> str:
-        made = self.unused(name)
-        self.lines.append(f"const {_type(symbol)} {made} = {expression};")
-        return made
+        result = self.unused(name)
+        self.lines.append(f"const {_type(symbol)} {result} = {expression};")
+        return result
 
     def unused(self, name: str) -> str:
         """Return a name that is not yet used in the block."""

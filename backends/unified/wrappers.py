@@ -384,8 +384,8 @@ def program(
     roots : tuple of Path, optional
         Folders to search for headers, in this order, instead of ``backends``.
     """
-    given = (dialect, headers, wrappers)
-    return program_parts(*given, warp=warp, block=block, defines=defines, roots=roots).text()
+    operands = (dialect, headers, wrappers)
+    return program_parts(*operands, warp=warp, block=block, defines=defines, roots=roots).text()
 
 
 def program_parts(
@@ -431,8 +431,8 @@ def simt_parts(
 ) -> ProgramParts:
     """Return the parts of a program with a kernel of ``backends/simt`` for the given dtypes."""
     wrapper = simt_wrapper(kernel, value, index, **constants)
-    given = (dialect, [kernel.header], [wrapper])
-    return program_parts(*given, warp=warp, block=kernel.block, defines=defines)
+    operands = (dialect, [kernel.header], [wrapper])
+    return program_parts(*operands, warp=warp, block=kernel.block, defines=defines)
 
 
 def map_program(

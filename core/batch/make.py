@@ -32,9 +32,9 @@ _AXES = {"csr": 1, "dense": 2}
 
 def axes_of(array: Any) -> int:
     """Return the number of axes of an array, a tensor or nested sequences."""
-    found = getattr(array, "ndim", None)
-    if isinstance(found, int):
-        return found
+    result = getattr(array, "ndim", None)
+    if isinstance(result, int):
+        return result
     if not isinstance(array, (list, tuple)):
         return 0
     try:
@@ -262,7 +262,7 @@ def batch(matrices: Iterable[Any], *, executor: Executor | str | None = None) ->
 
 def _matrices(systems: Iterable[Any], executor: Executor | str | None, who: str) -> list[Matrix]:
     """Return the caller's matrices on one executor."""
-    made: list[Matrix] = []
+    result: list[Matrix] = []
     for k, item in enumerate(systems):
         if getattr(item, "_is_batch", False):
             raise InvalidArgument(
@@ -270,9 +270,9 @@ def _matrices(systems: Iterable[Any], executor: Executor | str | None, who: str)
                 "the data of batches of one pattern are joined by concatenate"
             )
         matrix = item if isinstance(item, Matrix) else Csr(item, executor=executor)
-        where = executor if executor is not None else made[0].executor if made else None
+        where = executor if executor is not None else result[0].executor if result else None
         matrix.executor.refuse_capture(MAKES)
-        made.append(matrix if where is None else matrix.to(where))
-    if not made:
+        result.append(matrix if where is None else matrix.to(where))
+    if not result:
         raise InvalidArgument(f"{who}: expected at least one matrix, got none")
-    return made
+    return result

@@ -92,12 +92,12 @@ class BatchMatrix(ABC):
         cls, one: Matrix, batch_shape: tuple[int, ...], values: Array, *, follows: bool = False
     ) -> Self:
         """Make a batch with the pattern of ``one``; ``values`` has one row for each matrix."""
-        made = cls.__new__(cls)
-        made.executor, made.shape, made.batch_shape = one.executor, one.shape, batch_shape
-        made._one, made._follows = one, follows
+        result = cls.__new__(cls)
+        result.executor, result.shape, result.batch_shape = one.executor, one.shape, batch_shape
+        result._one, result._follows = one, follows
         xp = one.executor.xp
-        made._values = xp.ascontiguousarray(values)  # kernels read contiguous rows
-        return made
+        result._values = xp.ascontiguousarray(values)  # kernels read contiguous rows
+        return result
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Set an attribute; refuse attributes that never change, because kernels trust them."""

@@ -80,7 +80,7 @@ class MixedBatch:
                 raise ShapeMismatch(
                     f"{what}: expected a list of {len(self)} arrays, got {len(given)}"
                 )
-        made: list[Any] = [None] * len(self)
+        result: list[Any] = [None] * len(self)
         for places, batch in self.groups:
             xp = batch.executor.xp
             parts: list[Any] = []
@@ -92,5 +92,5 @@ class MixedBatch:
                 host = all(isinstance(a, (np.ndarray, list)) for a in arrays)
                 parts.append(np.stack(arrays) if host else xp.stack(arrays))
             for k, item in zip(places, function(batch, places, *parts), strict=True):
-                made[k] = item
-        return made
+                result[k] = item
+        return result

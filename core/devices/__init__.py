@@ -173,12 +173,12 @@ def names() -> list[str]:
 @cache
 def _patterns(kind: str) -> dict[str, str]:
     """Return the regular expressions that devices of a kind must match, by file name."""
-    found = {}
+    result = {}
     for name in names():
         content = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
         if content["kind"] == kind and content.get("matches"):
-            found[name] = content["matches"]
-    return found
+            result[name] = content["matches"]
+    return result
 
 
 def shipped(kind: str, device: str) -> str:

@@ -329,23 +329,23 @@ def halos_of(
             for rank in range(links.size)
         ]
     )
-    found = []
+    result = []
     for at, ((partition, _, _), (wanted, _, _)) in enumerate(zip(requests, mine, strict=True)):
         theirs = [of_rank[at] for of_rank in told]
         counts = [rows.size for rows in wanted]
         made = Halo(executor, [rows for rows, _, _ in theirs], counts, partition.count(links.rank))
         made.idle = not any(needs for _, needs, _ in theirs)
-        found.append((made, sum(entries for _, _, entries in theirs)))
-    return found
+        result.append((made, sum(entries for _, _, entries in theirs)))
+    return result
 
 
 def idle_halo(executor: Executor, columns: int) -> Halo:
     """Return the halo for matrices in which every member has only own columns."""
     links = executor.links
     assert links is not None
-    made = Halo(executor, [np.zeros(0, np.int64)] * links.size, [0] * links.size, columns)
-    made.idle = True
-    return made
+    result = Halo(executor, [np.zeros(0, np.int64)] * links.size, [0] * links.size, columns)
+    result.idle = True
+    return result
 
 
 def assembled(

@@ -98,14 +98,14 @@ def _joined(
                 if other != rank
             ]
         moves.append(Move(own, sends, receives))
-    made = []
+    result = []
     for (counts, own), found in zip(parts, links.swap(moves), strict=True):
         cut = int(counts[:rank].sum())
-        made += [
+        result += [
             stacked(executor, theirs[:cut], array, theirs[cut:])
             for array, theirs in zip(own, found, strict=True)
         ]
-    return made
+    return result
 
 
 def _pointers(executor: Executor, lengths: Any) -> Any:
@@ -239,25 +239,25 @@ def _parts(
         moves.append(Move(empty[:1], [], [(0, 0, rows[1] + 1 - rows[0])]))
         moves.append(Move(empty, [], [(0, 0, count)] if count else []))
     found = links.swap(moves)
-    made = []
+    result = []
     for at, one in enumerate(descriptions):
         if rank == 0:
             (pointers,), (columns, data) = moves[2 * at].arrays, moves[2 * at + 1].arrays
             count = one.ends[1]
             own = pointers[: int(one.rows[1]) + 1], columns[:count], data[:count]
-            made.append(tuple(array.copy() for array in own))
+            result.append(tuple(array.copy() for array in own))
             continue
         (pointers,), (columns, data) = found[2 * at : 2 * at + 2]
-        made.append((pointers - one.ends[rank], columns, data))
-    return made
+        result.append((pointers - one.ends[rank], columns, data))
+    return result
 
 
 def _on_host(executor: Executor, arrays: Sequence[Any]) -> list[HostArray]:
     """Return arrays on the host after one wait for the device."""
     away = [array for array in arrays if not isinstance(array, np.ndarray) and array.size]
     read = iter(executor.transfer(*away).read() if away else ())
-    found = []
+    result = []
     for array in arrays:
         here = array if isinstance(array, np.ndarray) else next(read) if array.size else ()
-        found.append(np.asarray(here, np.int64))
-    return found
+        result.append(np.asarray(here, np.int64))
+    return result

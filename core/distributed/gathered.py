@@ -114,12 +114,12 @@ class Gathered(LinOp):
                 run(vector.gather, self._rows, solved, y, alpha, beta)
 
     def _with_inner(self, change: Callable[[LinOp], LinOp]) -> Self:
-        made = type(self).__new__(type(self))
-        made.__dict__.update(self.__dict__)
-        made.inner = change(self.inner)
-        made.dtype = made.inner.dtype
-        made._begin()
-        return made
+        result = type(self).__new__(type(self))
+        result.__dict__.update(self.__dict__)
+        result.inner = change(self.inner)
+        result.dtype = result.inner.dtype
+        result._begin()
+        return result
 
     @property
     def T(self) -> Self:

@@ -312,24 +312,24 @@ class Csr(LinOp):
         return self.halo.ghosts if self._blocks.whole and not self.halo.idle else 0
 
     def _in_double(self) -> LinOp | None:
-        made = self._copied()
-        made.__dict__["dtype"] = double_dtype(self.dtype)
-        made._parts = [
-            computing_in(part, made.dtype) if isinstance(part, LocalCsr) else part
+        result = self._copied()
+        result.__dict__["dtype"] = double_dtype(self.dtype)
+        result._parts = [
+            computing_in(part, result.dtype) if isinstance(part, LocalCsr) else part
             for part in self._parts
         ]
-        made._ends, made._derived, made._report = (Temporary(), Temporary()), {}, None
-        return made
+        result._ends, result._derived, result._report = (Temporary(), Temporary()), {}, None
+        return result
 
     def _private(self) -> LinOp:
-        made = self._copied()
-        made._ends = Temporary(), Temporary()
-        return made
+        result = self._copied()
+        result._ends = Temporary(), Temporary()
+        return result
 
     def _copied(self) -> Self:
-        made = type(self).__new__(type(self))
-        made.__dict__.update(self.__dict__)
-        return made
+        result = type(self).__new__(type(self))
+        result.__dict__.update(self.__dict__)
+        return result
 
     # ---- other operators
 
@@ -348,8 +348,8 @@ class Csr(LinOp):
     def _kept_operator(self, name: str, make: Callable[[], Csr]) -> Csr:
         if name not in self._derived:
             self._derived[name] = make()
-        found: Csr = self._derived[name]
-        return found
+        result: Csr = self._derived[name]
+        return result
 
     def _transposed(self, conjugate: bool) -> Csr:
         if self.halo.idle:  # all entries stay on their members
@@ -394,11 +394,11 @@ class Csr(LinOp):
 
         Its columns are the member's own columns, then its ghosts in order.
         """
-        found: LocalCsr | None = self._derived.get("extended")
-        if found is None:
+        result: LocalCsr | None = self._derived.get("extended")
+        if result is None:
             alone = self.executor.as_member(None)
-            found = self._derived["extended"] = self._blocks.extended(alone, self.data)
-        return found
+            result = self._derived["extended"] = self._blocks.extended(alone, self.data)
+        return result
 
     def _after(self, other: LinOp) -> LinOp:
         """Return the product with another operator; it is a matrix if both are matrices."""
@@ -578,8 +578,8 @@ class Csr(LinOp):
         """Return new values of this member's rows in the dtype of the matrix."""
         shape = tuple(self.data.shape)
         values = new_values(self.executor, data, shape, self.dtype, "matrix")
-        found: Array = as_dtype(self.executor, values, self.dtype, copy=True)
-        return found
+        result: Array = as_dtype(self.executor, values, self.dtype, copy=True)
+        return result
 
     # ---- vectors
 

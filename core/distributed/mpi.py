@@ -129,9 +129,9 @@ class MpiLinks(RankLinks):
         return [pickle.loads(found[a:b].data) for a, b in pairwise(ends)]
 
     def _gatherv(self, sent: HostArray, sizes: list[int]) -> HostArray:
-        found = np.empty(sum(sizes), np.uint8)
-        self.wait(self.comm.Iallgatherv([sent, self.MPI.BYTE], [found, sizes, self.MPI.BYTE]))
-        return found
+        result = np.empty(sum(sizes), np.uint8)
+        self.wait(self.comm.Iallgatherv([sent, self.MPI.BYTE], [result, sizes, self.MPI.BYTE]))
+        return result
 
     def alltoall(self, things: Sequence[Any]) -> list[Any]:
         """Send ``things[r]`` to rank ``r``; return the objects sent to this rank."""

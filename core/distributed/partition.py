@@ -74,9 +74,9 @@ class Partition:
 
     def reporting(self, make: Callable[[], PartitionReport]) -> Partition:
         """Return this partition as the one of a matrix; ``make()`` reports its shares."""
-        made = copy(self)
-        made._make_report = make
-        return made
+        result = copy(self)
+        result._make_report = make
+        return result
 
     #: Reports the shares of a matrix.
     _make_report: Callable[[], PartitionReport] | None = None
@@ -280,22 +280,22 @@ def make_partition(
     """
     step = block or 1
     if isinstance(partition, Partition):
-        made = partition
+        result = partition
     elif isinstance(partition, str):
-        made = _named(partition, n, size, pattern, step)
+        result = _named(partition, n, size, pattern, step)
     else:
-        made = _listed(partition, n, size)
-    if made.size != size or made.size_of_vectors != n:
+        result = _listed(partition, n, size)
+    if result.size != size or result.size_of_vectors != n:
         raise InvalidArgument(
             f"partition: expected {n} rows for {size} members, got one of "
-            f"{made.size_of_vectors} rows for {made.size}"
+            f"{result.size_of_vectors} rows for {result.size}"
         )
-    if block and not made.fits_blocks(block):
+    if block and not result.fits_blocks(block):
         raise InvalidArgument(
             f"reproducible sums are sums of blocks of {block} rows: members must begin at "
             f'multiples of {block}; use partition="rows" or "weights"'
         )
-    return made
+    return result
 
 
 def _named(

@@ -145,12 +145,12 @@ class Columns:
         ghosts : array of int64
             The positions of the ghosts.
         """
-        found = numbers + self.below
+        result = numbers + self.below
         if ghosts.size:
             away = namespace(executor, numbers).flatnonzero(numbers >= self.own)
             table = like(executor, ghosts.astype(numbers.dtype), numbers)
-            found[away] = table[numbers[away] - self.own]
-        return found
+            result[away] = table[numbers[away] - self.own]
+        return result
 
     def numbered(self, executor: Executor, indices: Any) -> tuple[Any, HostArray]:
         """Return the columns of a product as own columns and ghosts, and the ghosts that occur.

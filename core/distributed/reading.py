@@ -85,16 +85,16 @@ def _read(file: Readable, member: Executor, partition: Any) -> Any:
 def together(links: Any, work: Callable[[], T]) -> T:
     """Return the result of a member's work; if it fails on one member, raise on all."""
     error: Exception | None = None
-    found: Any = None
+    result: Any = None
     try:
-        found = work()
+        result = work()
     except Exception as raised:  # report any error to the other members
         error = raised
     told = links.all(None if error is None else f"{type(error).__name__}: {error}")
     if error is not None:
         raise error
     raise_first(told, told)
-    return found
+    return result
 
 
 def _is_divisible(file: Readable) -> bool:
@@ -149,9 +149,9 @@ def _summed(received: list[Any], rows: int, columns: int) -> Any:
 
     row, col, data = (np.concatenate([part[i] for part in received]) for i in range(3))
     values = data.astype(np.result_type(data.dtype, np.float64))
-    made = coo_array((values, (row, col)), shape=(rows, columns)).tocsr()
-    made.sum_duplicates()
-    return made
+    result = coo_array((values, (row, col)), shape=(rows, columns)).tocsr()
+    result.sum_duplicates()
+    return result
 
 
 def _own_entries(path: Path, rank: int, size: int) -> tuple[matrix_market.Header, Any]:

@@ -63,10 +63,10 @@ def selected(A: Csr, key: Any) -> Any:
 
 def _numbers(index: Any, n: int, lines: str) -> HostArray:
     """Return the numbers of the rows or columns that a key selects."""
-    found = np.arange(n)[index if isinstance(index, slice) else np.asarray(index)]
-    if found.ndim != 1 or np.any(np.bincount(found, minlength=1) > 1):
+    result = np.arange(n)[index if isinstance(index, slice) else np.asarray(index)]
+    if result.ndim != 1 or np.any(np.bincount(result, minlength=1) > 1):
         raise InvalidArgument(f"A[...]: expected each of the {lines} once, got {index!r}")
-    return found
+    return result
 
 
 def _of_selected(partition: Partition, numbers: HostArray) -> Partition:

@@ -203,11 +203,11 @@ class Builder:
 
     def _add(self, kind: str, type_: str, *parts: int, number: float = 0) -> int:
         one = EdgeInstruction(kind, type_, parts, number)
-        found = self._known.get(one)
-        if found is None:
-            found = self._known[one] = len(self.instructions)
+        result = self._known.get(one)
+        if result is None:
+            result = self._known[one] = len(self.instructions)
             self.instructions.append(one)
-        return found
+        return result
 
     def type_of(self, at: int) -> str:
         """Return the type of a result."""
@@ -322,10 +322,10 @@ class Builder:
 
     def partial(self, at: int, leaf: EdgeInstruction) -> int:
         """Return the derivative of a result with respect to a leaf."""
-        found = self._partials.get((at, leaf))
-        if found is None:
-            found = self._partials[at, leaf] = self._differentiated(at, leaf)
-        return found
+        result = self._partials.get((at, leaf))
+        if result is None:
+            result = self._partials[at, leaf] = self._differentiated(at, leaf)
+        return result
 
     def _differentiated(self, at: int, leaf: EdgeInstruction) -> int:
         one = self.instructions[at]

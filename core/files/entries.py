@@ -118,8 +118,8 @@ def in_format(matrix: Matrix, format: str | None) -> Matrix:
     """Return a matrix in a format, Csr by default."""
     if format == "dense":
         check_dense(matrix.shape, matrix.dtype)
-    made: Matrix = matrix.asformat(format or "csr")
-    return made
+    result: Matrix = matrix.asformat(format or "csr")
+    return result
 
 
 def check_dense(shape: tuple[int, int], dtype: Any) -> None:

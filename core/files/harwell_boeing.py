@@ -178,7 +178,7 @@ def _formats(lines: Lines, count: int) -> list[_Fields]:
     if len(texts) < count:
         shown = line[:72].decode(errors="replace").strip()
         raise InvalidMatrix(f"{place}: expected {count} Fortran formats, got {shown!r}")
-    made = []
+    result = []
     for text, is_integer in zip(texts[:count], (True, True, False), strict=False):
         shown, found = text.decode(errors="replace"), _FORMAT.fullmatch(text)
         if found is None:
@@ -191,8 +191,8 @@ def _formats(lines: Lines, count: int) -> list[_Fields]:
             raise InvalidMatrix(f"{place}: fields have 1 to {_WIDEST} characters, got {shown}")
         if is_integer and not fields.is_integer:
             raise InvalidMatrix(f"{place}: expected a format of integers, got {shown}")
-        made.append(fields)
-    return made
+        result.append(fields)
+    return result
 
 
 def _check_length(header: _Header, lines: Lines, source: Source) -> None:

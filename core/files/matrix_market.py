@@ -107,9 +107,9 @@ def _coordinates(stream: IO[bytes], lines: Lines, header: Header, source: Source
     """Return the entries after the header; reread the file if a line is not plain."""
     if not source.can_be_read_again:
         return _by_scipy(_Body(lines, header, source.name), header, source.name)
-    found = plain_entries(lines, header)
-    if found is not None:
-        return found
+    result = plain_entries(lines, header)
+    if result is not None:
+        return result
     stream.close()  # a decompressor takes up to 8 MB
     with source.open() as reopened:
         again = Lines(reopened, source.name)
@@ -319,7 +319,7 @@ def _by_scipy(body: _Body, header: Header, name: str) -> Any:
     from scipy.io import mmread
 
     try:
-        found = mmread(cast("IO[bytes]", body), spmatrix=False)
+        result = mmread(cast("IO[bytes]", body), spmatrix=False)
     except Exception as error:  # the reader passes on errors of its parser
         match = _LINE.match(str(error))
         line = int(match[1]) + body.before if match and not body.blank_dropped else None
@@ -340,7 +340,7 @@ def _by_scipy(body: _Body, header: Header, name: str) -> Any:
         raise InvalidMatrix(f"{place}: {label}") from error
     if body.error is not None:
         raise body.error
-    return found
+    return result
 
 
 def check_diagonal_entries(entries: Any, header: Header) -> None:

@@ -90,8 +90,8 @@ def read(file: Readable, *, format: str | None = None, executor: Any = None) -> 
     if hasattr(executor, "run") and not isinstance(executor, Executor):
         from ..distributed.reading import read as read_together
 
-        made: Matrix = read_together(file, executor, format=format)
-        return made
+        result: Matrix = read_together(file, executor, format=format)
+        return result
     source = Source(file)
     with _naming(source):
         entries = _entries(source)

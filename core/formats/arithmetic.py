@@ -47,8 +47,8 @@ def entries_in(matrix: Matrix | Assembled, dtype: np.dtype[Any]) -> Csr:
     without rounding to the dtype of the expression first.
     """
     if isinstance(matrix, Matrix):
-        made: Csr = matrix.asformat("csr").astype(dtype)
-        return made
+        result: Csr = matrix.asformat("csr").astype(dtype)
+        return result
     return matrix.astype(dtype)._entries()
 
 

@@ -56,9 +56,9 @@ class CompressedRows(Matrix):
         return dtype
 
     def _with_data(self, data: Array) -> Self:
-        made = super()._with_data(data)
-        made._pattern = self._pattern
-        return made
+        result = super()._with_data(data)
+        result._pattern = self._pattern
+        return result
 
     def _values_changed(self) -> None:
         if self._plan is not None:
@@ -84,8 +84,8 @@ class CompressedRows(Matrix):
     def _planned(self, product: str, columns: int, kernel: str, dtype: str) -> Plan:
         if product == "spmv":
             value_dtype(self.dtype)  # raises for 16 bits: spmv cannot compute in them
-        made: Plan = self.executor.run(operations.csr_plan, self, product, columns, kernel, dtype)
-        return made
+        result: Plan = self.executor.run(operations.csr_plan, self, product, columns, kernel, dtype)
+        return result
 
     def plan_for(
         self,
@@ -132,8 +132,8 @@ class CompressedRows(Matrix):
                 return known
         name = name_of(self.dtype if dtype is None else stored_dtype(dtype))
         key = (product, columns, kernel, name)
-        found = self._pattern.plans.get(key)
-        if found is None:
+        result = self._pattern.plans.get(key)
+        if result is None:
             if product not in PRODUCTS:
                 raise InvalidArgument(
                     f"there is no plan for {product!r}, only for {', '.join(PRODUCTS)}"
@@ -144,8 +144,8 @@ class CompressedRows(Matrix):
                 )
             if product == "spmv":
                 return self._plan_for_vectors(kernel)
-            found = self._pattern.plans[key] = self._planned(*key)
-        return found
+            result = self._pattern.plans[key] = self._planned(*key)
+        return result
 
     def _require_plans(self, product: str, dtype: DTypeLike | None) -> None:
         """Raise an error if a product in a dtype has no plans; a Csr supports all of them."""
@@ -275,18 +275,18 @@ class CompressedRows(Matrix):
 
     def __matmul__(self, other: Any) -> Any:
         if type(other) is self.executor.array_type and recording() is None:
-            made = self.executor.product(self, other, None)
-            if made is not None:
-                return made
+            result = self.executor.product(self, other, None)
+            if result is not None:
+                return result
         return super().__matmul__(other)
 
     def _fast_product(self, x: Any, out: Any) -> Array | None:
         kind = self.executor.array_type
         native = type(x) is kind and (out is None or type(out) is kind)
         if native and recording() is None:
-            made = self.executor.product(self, x, out)
-            if made is not None:
-                return made
+            result = self.executor.product(self, x, out)
+            if result is not None:
+                return result
         return super()._fast_product(x, out)
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:

@@ -338,9 +338,9 @@ def _csr_to_csc(matrix: Csr) -> Csc:
 
 
 def _row_of_entry(matrix: Csr) -> Array:
-    found = matrix.executor.allocate((matrix.nnz,), matrix.index_dtype)
-    matrix.executor.run(row_operations.number, *row_bounds(matrix), found)
-    return found
+    result = matrix.executor.allocate((matrix.nnz,), matrix.index_dtype)
+    matrix.executor.run(row_operations.number, *row_bounds(matrix), result)
+    return result
 
 
 def _csr_to_coo(matrix: Csr) -> Coo:

@@ -63,9 +63,9 @@ class Csc(Constructed):
         self.__dict__.update(_by_rows=None, _transpose_of=None, _transposed=None)
 
     def _with_data(self, data: Array) -> Self:
-        made = super()._with_data(data)
-        made._transpose_of = self._transpose_of
-        return made
+        result = super()._with_data(data)
+        result._transpose_of = self._transpose_of
+        return result
 
     def _values_changed(self) -> None:
         if self._by_rows is not None:
@@ -117,13 +117,13 @@ class Csc(Constructed):
         """Return the transpose as a new object: in-place changes affect no other matrix."""
         source = self._transpose_of
         known = source if source is not None and source.indices is self.indices else None
-        made = Csr._from_arrays(
+        result = Csr._from_arrays(
             self.executor, self.shape[::-1], self.data, self.indices, self.indptr,
             _lean=known is not None and known.is_lean,
         )  # fmt: skip
         if known is not None:
-            made._pattern = known._pattern
-        return made
+            result._pattern = known._pattern
+        return result
 
     @property
     def T(self) -> Csr:

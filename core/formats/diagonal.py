@@ -137,6 +137,6 @@ class Identity(Assembled):
         """Return the identity computing in ``dtype``; itself if it does already."""
         if asked_dtype(dtype) == self.dtype:
             return self
-        made = type(self)(self.shape[0], dtype=dtype, executor=self.executor)
-        made._follows = self._follows
-        return made
+        result = type(self)(self.shape[0], dtype=dtype, executor=self.executor)
+        result._follows = self._follows
+        return result

@@ -24,15 +24,15 @@ class Doubled:
 
     def _in_double(self) -> LinOp | None:
         """Return this matrix computing in double precision; made once, then updated."""
-        found: LinOp | None = self.__dict__.get("_double")
-        if found is None:
-            found = self.__dict__["_double"] = self._made_double(double_dtype(self.dtype))
-        return found
+        result: LinOp | None = self.__dict__.get("_double")
+        if result is None:
+            result = self.__dict__["_double"] = self._made_double(double_dtype(self.dtype))
+        return result
 
     def _made_double(self, dtype: np.dtype[Any]) -> LinOp:
         """Return this matrix computing in ``dtype``, a dtype of double precision."""
-        made: LinOp = self.astype(dtype)
-        return made
+        result: LinOp = self.astype(dtype)
+        return result
 
     def _computing_in(self, dtype: np.dtype[Any]) -> LinOp:
         """Return an integer matrix with values of ``dtype``, kept as in :meth:`_in_double`."""
@@ -43,8 +43,8 @@ class Doubled:
         kept: dict[Any, Any] = self.__dict__.setdefault("_computing", {})
         if dtype not in kept:
             kept[dtype] = self.astype(dtype)
-        found: LinOp = kept[dtype]
-        return found
+        result: LinOp = kept[dtype]
+        return result
 
     def _refresh_double(self) -> None:
         """Update the values in other precisions, unless they are shared."""

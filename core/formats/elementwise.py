@@ -173,9 +173,9 @@ def _times_broadcast(left: Matrix, right: Matrix) -> Csr:
     for one, other in ((left, right), (right, left)):
         (m, n), (rows_of, columns_of) = one.shape, other.shape
         if rows_of in (1, m) and columns_of in (1, n):
-            made = _times_array(one, other.asformat("dense").data)
-            drop_zeros(made)  # SciPy stores no zeros of the other matrix
-            return made
+            result = _times_array(one, other.asformat("dense").data)
+            drop_zeros(result)  # SciPy stores no zeros of the other matrix
+            return result
     if left.shape[1] == right.shape[0] == 1:
         return _nonzeros_of(left.asformat("csr") @ right)
     if left.shape[0] == right.shape[1] == 1:

@@ -148,10 +148,10 @@ def product(matrix: Matrix, block: Array) -> Array:
     if block.ndim == 1:
         terms = csr.data.astype(np.int64) * block.astype(np.int64)[csr.indices]
         return segment_sums(executor, terms, csr.indptr, dtype)
-    made = executor.xp.zeros((csr.shape[0], block.shape[1]), dtype)
+    result = executor.xp.zeros((csr.shape[0], block.shape[1]), dtype)
     for column in range(block.shape[1]):
-        made[:, column] = product(csr, block[:, column])
-    return made
+        result[:, column] = product(csr, block[:, column])
+    return result
 
 
 def row_totals(csr: Csr, dtype: np.dtype[Any]) -> Array:

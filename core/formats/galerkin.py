@@ -47,14 +47,14 @@ def galerkin(P: Any, A: Any, R: Any = None) -> Any:
     >>> wl.galerkin(P, A).to_dense()
     array([[1.]])
     """
-    given = [as_linop(one) for one in (P, A) if one is not None]
-    given += [] if R is None else [as_linop(R)]
-    if any(one.partition is not None for one in given):  # a group shares them
-        return (given[0].H if R is None else given[2]) @ (given[1] @ given[0])
-    for one in given:
+    operands = [as_linop(one) for one in (P, A) if one is not None]
+    operands += [] if R is None else [as_linop(R)]
+    if any(one.partition is not None for one in operands):  # a group shares them
+        return (operands[0].H if R is None else operands[2]) @ (operands[1] @ operands[0])
+    for one in operands:
         if not isinstance(one, Matrix):
             raise InvalidArgument(f"galerkin needs matrices, got {type(one).__name__}")
-    matrices = brought_together("galerkin", *given)
+    matrices = brought_together("galerkin", *operands)
     P, A = matrices[:2]
     rows, columns = P.shape
     if A.shape != (rows, rows):

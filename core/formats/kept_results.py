@@ -42,14 +42,14 @@ class Repeated(Generic[V]):
 
         The fields are replaced together, so that threads can share this object.
         """
-        last, found = self._last
+        last, result = self._last
         if last != arguments:
             self._last = arguments, None
             return None
-        if found is None:
-            found = make()
-            self._last = arguments, found
-        return found
+        if result is None:
+            result = make()
+            self._last = arguments, result
+        return result
 
 
 def repeated(csr: Csr, key: Key[Repeated[V]]) -> Repeated[V] | None:

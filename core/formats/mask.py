@@ -128,9 +128,9 @@ class Mask(Assembled):
         end: np.ndarray[Any, Any],
     ) -> Self:
         """Make a mask from valid ends on the host."""
-        made = cls.__new__(cls)
-        made._take(where, shape, dtype, begin, end)
-        return made
+        result = cls.__new__(cls)
+        result._take(where, shape, dtype, begin, end)
+        return result
 
     def _following(self, *made_of: Mask) -> Self:
         """Return this mask; it has no fixed executor if none of ``made_of`` has one."""
@@ -255,9 +255,9 @@ class Mask(Assembled):
         asked = asked_dtype(dtype, stored_dtype)
         if asked == self.dtype:
             return self
-        made = type(self).__new__(type(self))
-        made.__dict__.update(self.__dict__, dtype=asked)
-        return made
+        result = type(self).__new__(type(self))
+        result.__dict__.update(self.__dict__, dtype=asked)
+        return result
 
     def plan_for(self, product: str = "", *options: object, **named: object) -> NoReturn:
         """Raise an error: masks have no plans.

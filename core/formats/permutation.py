@@ -80,11 +80,11 @@ class Permutation(Assembled):
         return np.dtype(self.indices.dtype)
 
     def _remade(self, indices: Any, dtype: DTypeLike, executor: Executor) -> Self:
-        made = type(self).__new__(type(self))
-        made.shape, made.dtype, made.executor = self.shape, asked_dtype(dtype), executor
-        made.indices = indices
-        made._follows = self._follows and executor is self.executor
-        return made
+        result = type(self).__new__(type(self))
+        result.shape, result.dtype, result.executor = self.shape, asked_dtype(dtype), executor
+        result.indices = indices
+        result._follows = self._follows and executor is self.executor
+        return result
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
         self.executor.run(vector.gather, self.indices, x, y, alpha, beta)
@@ -140,8 +140,8 @@ def _checked(host: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     missing = np.flatnonzero(np.bincount(checked, minlength=n) == 0) if n else checked
     if missing.size:
         raise InvalidMatrix(f"indices: not a permutation, {missing[0]} does not occur")
-    (made,) = validate.of_one_dtype(n, checked)
-    return made
+    (result,) = validate.of_one_dtype(n, checked)
+    return result
 
 
 def _checked_there(executor: Executor, indices: Any) -> Array | None:

@@ -82,8 +82,8 @@ def permute(A: Matrix, p: Any, q: Any) -> Matrix:
     columns = rows if square else indices_of(q, A, A.shape[1], "q")
     made = _in_order(A.asformat("csr"), rows, columns)
     made._follows = A._follows
-    found: Matrix = made.asformat(A.format)
-    return found
+    result: Matrix = made.asformat(A.format)
+    return result
 
 
 base.permuted.provide(permute)

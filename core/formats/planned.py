@@ -175,9 +175,9 @@ keep it as long as that is needed
                 run(vector.axpby, result, target, 1.0, beta)
 
     def _private(self) -> PlannedMatrix:
-        made = type(self).__new__(type(self))
-        made.__dict__.update(self.__dict__, _lines=(Temporary(), Temporary()))
-        return made
+        result = type(self).__new__(type(self))
+        result.__dict__.update(self.__dict__, _lines=(Temporary(), Temporary()))
+        return result
 
     # methods that need arrays, and have a name that operators have
 

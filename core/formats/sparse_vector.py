@@ -291,12 +291,12 @@ class SparseVector(VectorForms, VectorReductions, EntryFunctions, ArrayProtocol)
         return made[0] if getattr(made, "ndim", 0) == 1 else self._answer(made)
 
     def __rmatmul__(self, other: Any) -> Any:
-        made = other @ self.row.transpose()
-        if getattr(made, "ndim", 0) == 1:
-            return made[0]
-        if getattr(made, "shape", (0, 0))[1:] == (1,):
-            return self._like(made.transpose()) if hasattr(made, "nnz") else made[:, 0]
-        return made
+        result = other @ self.row.transpose()
+        if getattr(result, "ndim", 0) == 1:
+            return result[0]
+        if getattr(result, "shape", (0, 0))[1:] == (1,):
+            return self._like(result.transpose()) if hasattr(result, "nnz") else result[:, 0]
+        return result
 
     def dot(self, other: Any) -> Any:
         """Return ``self @ other``."""

@@ -106,9 +106,9 @@ class StoredCsr(CompressedRows):
 
     def _as_stored(self, values: Array) -> Array:
         computed = as_dtype(self.executor, values, self.dtype)
-        made = rounded(self.executor, computed, self.storage_dtype)
-        refuse_lost_rows(self, computed, made)
-        return made
+        result = rounded(self.executor, computed, self.storage_dtype)
+        refuse_lost_rows(self, computed, result)
+        return result
 
     def update_values(self, data: Any) -> None:
         """Overwrite the values, rounded to :attr:`storage_dtype`; pattern and plan stay.
@@ -159,9 +159,9 @@ class StoredCsr(CompressedRows):
 
     def permute(self, p: Any = None, q: Any = None) -> StoredCsr:
         """Return this matrix with permuted rows and columns; see ``Csr.permute``."""
-        made = self.tocsr().permute(p, q).stored(self.storage_dtype)
-        assert isinstance(made, StoredCsr)
-        return made
+        result = self.tocsr().permute(p, q).stored(self.storage_dtype)
+        assert isinstance(result, StoredCsr)
+        return result
 
     def __mul__(self, factor: Any) -> Any:
         """Return a :class:`Csr`, because a stored value times a number has more digits."""
@@ -187,9 +187,9 @@ class StoredCsr(CompressedRows):
         """The transpose, in the same format; made once and updated with this matrix's values."""
         if self._transpose_of is not None:
             return self._transpose_of
-        made = self._copies.get(_TRANSPOSE, lambda: Transpose(self)).rows._twin()
-        made.__dict__["_transpose_of"] = self
-        return made
+        result = self._copies.get(_TRANSPOSE, lambda: Transpose(self)).rows._twin()
+        result.__dict__["_transpose_of"] = self
+        return result
 
     @property
     def H(self) -> StoredCsr:
@@ -264,9 +264,9 @@ _TRANSPOSE: Key[Transpose] = Key("transpose of a StoredCsr")
 
 def csr_of(A: CompressedRows, data: Array) -> Csr:
     """Return a Csr with the pattern of ``A`` and other values."""
-    made = Csr._from_arrays(A.executor, A.shape, data, A.indices, A.indptr, _lean=A.is_lean)
-    made._pattern = A._pattern
-    return made
+    result = Csr._from_arrays(A.executor, A.shape, data, A.indices, A.indptr, _lean=A.is_lean)
+    result._pattern = A._pattern
+    return result
 
 
 def widened(A: StoredCsr) -> Csr:
@@ -308,9 +308,9 @@ def rounded(executor: Executor, values: Array, dtype: np.dtype[Any]) -> Array:
         become 0. The message gives the magnitude of the values.
     """
     with np.errstate(over="ignore", under="ignore"):
-        made = as_dtype(executor, values, dtype, copy=True)
-    _refuse_lost(executor, values, made, dtype, _REMEDY)
-    return made
+        result = as_dtype(executor, values, dtype, copy=True)
+    _refuse_lost(executor, values, result, dtype, _REMEDY)
+    return result
 
 
 def lowered(A: LinOp, dtype: np.dtype[Any]) -> LinOp:
@@ -323,11 +323,11 @@ def lowered(A: LinOp, dtype: np.dtype[Any]) -> LinOp:
         digits or become 0.
     """
     with np.errstate(over="ignore", under="ignore"):
-        made = A.astype(dtype)
-    if isinstance(A, Matrix) and made.dtype.itemsize < A.dtype.itemsize and A.dtype.kind in "fc":
-        assert isinstance(made, Matrix)
-        _refuse_lost(A.executor, A.data, made.data, dtype, _LOWERED)
-    return made
+        result = A.astype(dtype)
+    if isinstance(A, Matrix) and result.dtype.itemsize < A.dtype.itemsize and A.dtype.kind in "fc":
+        assert isinstance(result, Matrix)
+        _refuse_lost(A.executor, A.data, result.data, dtype, _LOWERED)
+    return result
 
 
 def _refuse_lost(

@@ -304,8 +304,8 @@ class SolvesTriangles:
             raise ShapeMismatch(f"solve_triangular needs a square matrix, got {n}x{columns}")
         if trans not in TRANSPOSES:
             raise InvalidArgument(f"trans: expected one of N, T, H, got {trans!r}")
-        given = (A, b, lower, unit, trans)
-        return A.executor.submit("A.solve_triangular", A, _solve_triangular, *given)
+        operands = (A, b, lower, unit, trans)
+        return A.executor.submit("A.solve_triangular", A, _solve_triangular, *operands)
 
 
 def _solve_triangular(A: Csr, b: Any, lower: bool, unit: bool, trans: str) -> Any:

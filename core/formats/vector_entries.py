@@ -107,14 +107,16 @@ def _from_sparse(arg: Any, length: int | None, executor: Executor | str | None) 
             "a row of it, A[:, j] a column, A.reshape(-1) all entries"
         )
     if isinstance(getattr(arg, "row", None), Csr):
-        made = arg.row if executor is None else arg.row.to(executor)
+        result = arg.row if executor is None else arg.row.to(executor)
     else:
         entries = arg.tocsr()
         arrays = (entries.data, entries.indices, entries.indptr)
-        made = Csr(arrays, shape=(1, *arg.shape), executor=executor)
-    if length is None or length == made.shape[1]:
-        return made
-    return Csr((made.data, made.indices, made.indptr), shape=(1, length), executor=made.executor)
+        result = Csr(arrays, shape=(1, *arg.shape), executor=executor)
+    if length is None or length == result.shape[1]:
+        return result
+    return Csr(
+        (result.data, result.indices, result.indptr), shape=(1, length), executor=result.executor
+    )
 
 
 def _from_dense(arg: Any, length: int | None, executor: Executor | str | None) -> Csr:

@@ -127,11 +127,11 @@ def fusedmm(
     array([[2.],
            [3.]])
     """
-    asked = made = None
+    asked = result = None
     if out is None and not return_lse:
-        asked, made = repeated(A, ("fusedmm", edge, kernel), (alpha,), (C, B, D), use_values)
-    if made is not None:
-        return made
+        asked, result = repeated(A, ("fusedmm", edge, kernel), (alpha,), (C, B, D), use_values)
+    if result is not None:
+        return result
     return _of_any(A, C, B, D, Options(edge, alpha, use_values, kernel), out, return_lse, asked)
 
 
@@ -158,8 +158,8 @@ def _of_any(
     if tensors is not None:
         return tensors.fusedmm(A, C, B, D, **options._asdict(), return_lse=return_lse)
     matrix = A if isinstance(A, (Csr, Mask)) else as_csr(A)
-    given = (matrix, C, B, D, options, out, return_lse, asked)
-    return matrix.executor.submit("wl.fusedmm", matrix, _of_arrays, *given)
+    operands = (matrix, C, B, D, options, out, return_lse, asked)
+    return matrix.executor.submit("wl.fusedmm", matrix, _of_arrays, *operands)
 
 
 def _of_masks(

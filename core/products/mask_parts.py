@@ -38,12 +38,12 @@ def runs_of(masks: Sequence[Mask | MaskUnion], heads: int) -> list[tuple[Mask | 
         raise ShapeMismatch(f"A: expected a mask for each of {heads} heads, got {len(masks)} masks")
     if len({mask.shape for mask in masks}) > 1:
         raise ShapeMismatch(f"A: masks of shapes {sorted({mask.shape for mask in masks})}")
-    found, begin = [], 0
+    result, begin = [], 0
     for _, group in groupby(masks, key=id):
         run = list(group)
-        found.append((run[0], slice(begin, begin + len(run))))
+        result.append((run[0], slice(begin, begin + len(run))))
         begin += len(run)
-    return found
+    return result
 
 
 def merged(xp: ModuleType, outs: Sequence[Array], logs: Sequence[Array]) -> tuple[Array, Array]:

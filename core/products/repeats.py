@@ -80,12 +80,12 @@ class Asked(NamedTuple):
         product = A._pattern.products.get(layout)
         if product is None:
             return None
-        made = executor.allocate(product.shape, product.dtype)
-        address = executor.address(made)
+        result = executor.allocate(product.shape, product.dtype)
+        address = executor.address(result)
         if address % executor.alignment != product.remainder:
             return None
         product.repeat((*addresses, address))
-        return made
+        return result
 
     def run(self, operation: Operation, call: ProductCall, result: ProductResult) -> None:
         """Run the product; keep its launches if they are all of its work."""

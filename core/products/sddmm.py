@@ -90,8 +90,8 @@ def sddmm(
     if made is not None:
         return made if made.ndim == 2 else A._with_data(made)
     alpha, beta = real_number(alpha, "alpha", "sddmm"), real_number(beta, "beta", "sddmm")
-    given = (A, C, B, alpha, beta, use_values, out, kernel, asked)
-    return A.executor.submit("wl.sddmm", A, _of_arrays, *given)
+    operands = (A, C, B, alpha, beta, use_values, out, kernel, asked)
+    return A.executor.submit("wl.sddmm", A, _of_arrays, *operands)
 
 
 def _of_arrays(

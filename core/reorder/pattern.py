@@ -41,6 +41,6 @@ def pattern(A: Matrix) -> Any:
 
 def as_permutation(order: np.ndarray[Any, Any], A: Matrix) -> Permutation:
     """Return an order as a permutation on the executor of the matrix."""
-    made = Permutation(np.asarray(order, np.int64), dtype=A.dtype, executor=A.executor)
-    made._follows = A._follows
-    return made
+    result = Permutation(np.asarray(order, np.int64), dtype=A.dtype, executor=A.executor)
+    result._follows = A._follows
+    return result

@@ -229,9 +229,9 @@ def assembled(shape: tuple[int, int], blocks: list[Block]) -> Csr:
     executor = blocks[0].csr.executor
     # Lists take the host less time than generators.
     entries = sum([block.csr.nnz for block in blocks])
-    given = {block.csr.index_dtype for block in blocks}
-    wide = index_dtype(max(*shape, entries), *given)
-    if given != {wide}:
+    operands = {block.csr.index_dtype for block in blocks}
+    wide = index_dtype(max(*shape, entries), *operands)
+    if operands != {wide}:
         blocks = [block._replace(csr=with_index_dtype(block.csr, wide)) for block in blocks]
     dtype = _joint_dtype([block.csr for block in blocks])
     if _are_stacked(shape, blocks):

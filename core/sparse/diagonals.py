@@ -126,10 +126,10 @@ def diags(
            [-1.,  2., -1.],
            [ 0., -1.,  2.]])
     """
-    given, at = _listed(diagonals, offsets)
-    where = place(executor, *given)
+    operands, at = _listed(diagonals, offsets)
+    where = place(executor, *operands)
     where.refuse_capture(MAKES)
-    values = [_diagonal(where, one) for one in given]
+    values = [_diagonal(where, one) for one in operands]
     size = checked_shape(_square(values, at) if shape is None else shape)
     if dtype is None:
         held = held_dtype(np.result_type(*(one.dtype for one in values)))
@@ -138,7 +138,7 @@ def diags(
         if not is_complex(held) and any(is_complex(one.dtype) for one in values):
             raise InvalidMatrix(f"diags: complex diagonals do not fit a {held} matrix")
     made = _of_diagonals(where, size, values, at, held)
-    follows = executor is None and all(where.xp is np or not where.owns(one) for one in given)
+    follows = executor is None and all(where.xp is np or not where.owns(one) for one in operands)
     result = finished(known_canonical(made), format)
     result.__dict__["_follows"] = follows
     return result

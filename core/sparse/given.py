@@ -53,9 +53,9 @@ def as_matrix(
     if hasattr(value, "tocsr") or hasattr(value, "layout"):
         return Csr(value, executor=executor)
     if is_array(value):
-        made: Csr = dense_of(_two_dimensional(value), executor).asformat("csr")
-        made.__dict__["_follows"] = executor is None
-        return made
+        result: Csr = dense_of(_two_dimensional(value), executor).asformat("csr")
+        result.__dict__["_follows"] = executor is None
+        return result
     raise InvalidArgument(f"{who}: expected a matrix or an array, got {type(value).__name__}")
 
 

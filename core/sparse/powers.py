@@ -60,11 +60,11 @@ def matrix_power(A: Any, power: int) -> Any:
         return eye(matrix.shape[0], dtype=matrix.dtype, executor=matrix.executor)
     if left == 1:
         return matrix.copy()
-    made, square = None, matrix.tocsr()
+    result, square = None, matrix.tocsr()
     while True:
         if left % 2:
-            made = square if made is None else made @ square
+            result = square if result is None else result @ square
         left //= 2
         if not left:
-            return made
+            return result
         square = square @ square

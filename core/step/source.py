@@ -46,15 +46,15 @@ class _Loader:
         """
         path = self.folder.joinpath(*name.split(".")).with_suffix(".py")
         tree = ast.parse(path.read_text(encoding="utf-8"))
-        made = self._modules.get(name)
-        if made is None:
-            made = self._modules[name] = ModuleType(f"{self.package}.{name}")
-            made.__package__ = made.__name__.rpartition(".")[0]
-            self._execute(self._wanted(made, tree, _steps(tree)), made, path)
-        missing = [one for one in wanted if not hasattr(made, one)]
+        result = self._modules.get(name)
+        if result is None:
+            result = self._modules[name] = ModuleType(f"{self.package}.{name}")
+            result.__package__ = result.__name__.rpartition(".")[0]
+            self._execute(self._wanted(result, tree, _steps(tree)), result, path)
+        missing = [one for one in wanted if not hasattr(result, one)]
         if missing:
-            self._execute(self._wanted(made, tree, missing), made, path)
-        return made
+            self._execute(self._wanted(result, tree, missing), result, path)
+        return result
 
     def _execute(
         self, statements: list[tuple[ast.stmt, set[str]]], module: ModuleType, path: Path
@@ -149,16 +149,18 @@ def _steps(tree: ast.Module) -> list[str]:
 
 def _definitions(tree: ast.Module) -> dict[str, ast.stmt]:
     """Return the defining statement of each name in a file."""
-    found: dict[str, ast.stmt] = {}
+    result: dict[str, ast.stmt] = {}
     for statement in tree.body:
         if isinstance(statement, ast.FunctionDef):
-            found[statement.name] = statement
+            result[statement.name] = statement
         elif isinstance(statement, ast.Assign):
             for target in statement.targets:
-                found.update({n.id: statement for n in ast.walk(target) if isinstance(n, ast.Name)})
+                result.update(
+                    {n.id: statement for n in ast.walk(target) if isinstance(n, ast.Name)}
+                )
         elif isinstance(statement, ast.ImportFrom):
-            found.update({alias.asname or alias.name: statement for alias in statement.names})
-    return found
+            result.update({alias.asname or alias.name: statement for alias in statement.names})
+    return result
 
 
 def _names(statement: ast.stmt) -> set[str]:

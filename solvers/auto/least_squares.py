@@ -77,28 +77,28 @@ def shortest(
     if limit is not None:
         most = min(most, max(int(limit / _per_iteration(A)), LEAST_ITERATIONS))
     solver: Any = Lsmr(A, atol=tolerance, btol=min(rtol, tolerance), conlim=0.0, maxiter=most)
-    solved = solver.solve(b, x0)
+    found = solver.solve(b, x0)
     size = norms(A.executor, as_block(A.executor, b, A.shape[0], "b"))
     threshold = np.maximum(rtol * size, atol)
-    norm = np.atleast_1d(solved.residual_norm)
+    norm = np.atleast_1d(found.residual_norm)
     stops = [
         Stop.CONVERGED if n <= t else Stop.LEAST_SQUARES if s == Stop.CONVERGED else s
-        for n, t, s in zip(norm, threshold, solved.stops, strict=True)
+        for n, t, s in zip(norm, threshold, found.stops, strict=True)
     ]
     stops = _proved(stops, A, b, found.x)
     one = np.ndim(b) == 1
     result = Result(
-        x=solved.x,
+        x=found.x,
         stops=stops,
-        column_iterations=solved.column_iterations,
-        residual_norm=solved.residual_norm,
-        residuals=solved.residuals,
+        column_iterations=found.column_iterations,
+        residual_norm=found.residual_norm,
+        residuals=found.residuals,
         threshold=float(threshold[0]) if one else threshold,
-        norm_of_b=solved.norm_of_b,
+        norm_of_b=found.norm_of_b,
         is_shortest=x0 is None,
-        seconds=solved.seconds,
-        solver=solved.solver,
-        executor=solved.executor,
+        seconds=found.seconds,
+        solver=found.solver,
+        executor=found.executor,
     )
     ended = all(stop in (Stop.CONVERGED, Stop.LEAST_SQUARES) for stop in stops)
     if ended or not densely:
@@ -180,9 +180,9 @@ def dense_shortest(A: Matrix, block: Numbers, dtype: Any) -> tuple[Numbers, Numb
     )
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         rounded = (x * size).astype(dtype)
-        unscaled = rounded / size
-        norm = column_norms(sides / size - matrix @ unscaled) * size
-        lost = ~(column_norms(unscaled - x) <= LARGEST_ROUNDING * column_norms(x))
+        kept = rounded / size
+        norm = column_norms(sides / size - matrix @ kept) * size
+        lost = ~(column_norms(kept - x) <= LARGEST_ROUNDING * column_norms(x))
     return rounded, np.where(lost, np.nan, norm), int(rank)
 
 

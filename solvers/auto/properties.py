@@ -147,8 +147,8 @@ class Sample:
         below = int(place)  # as np.percentile does, which takes ten times as long for a few values
         above = min(below + 1, ratios.size - 1)
         with np.errstate(all="ignore"):
-            ratio = ratios[below] + (place - below) * (ratios[above] - ratios[below])
-        return float(ratio) - 1.0
+            found = ratios[below] + (place - below) * (ratios[above] - ratios[below])
+        return float(found) - 1.0
 
     @cached_property
     def units_vary(self) -> bool:
@@ -168,8 +168,8 @@ class Sample:
         if self._hermitian:
             squares = np.sqrt(squares) * np.sqrt(diagonal[self._columns[off]])
         with np.errstate(all="ignore"):
-            relative = self._sizes[off] / squares
-        return np.where(np.isfinite(relative), relative, 0)
+            found = self._sizes[off] / squares
+        return np.where(np.isfinite(found), found, 0)
 
 
 def _varies(sizes: Numbers, times: float, tail: float = 0.1) -> bool:
@@ -284,8 +284,8 @@ class Properties:
         """The structure of the pattern."""
         if "structure" not in self._known:
             self._known["structure"] = find_structure(self.A, hermitian=self.facts.hermitian)
-        structure: Structure = self._known["structure"]
-        return structure
+        found: Structure = self._known["structure"]
+        return found
 
     @property
     def is_triangular(self) -> bool:
@@ -293,8 +293,8 @@ class Properties:
         if self.has_structure:
             return self.structure.is_triangular
         if "triangular" not in self._known:
-            triangular = is_triangular(self.A, hermitian=self.facts.hermitian)
-            self._known["triangular"] = triangular
+            found = is_triangular(self.A, hermitian=self.facts.hermitian)
+            self._known["triangular"] = found
         return bool(self._known["triangular"])
 
     @property
@@ -347,15 +347,15 @@ class Properties:
     @property
     def counting_seconds(self) -> float:
         """Seconds to count the factors' entries, 0 if the estimate does not need the count."""
-        structure = self.structure
-        reliable = structure.dimension < UNRELIABLE and structure.levels >= FEW_LEVELS
-        if "counted" in self._known or structure.is_triangular or reliable:
+        found = self.structure
+        reliable = found.dimension < UNRELIABLE and found.levels >= FEW_LEVELS
+        if "counted" in self._known or found.is_triangular or reliable:
             return 0.0
-        levels = structure.levels / log2(max(structure.rows, 2))
+        levels = found.levels / log2(max(found.rows, 2))
         if levels < SPREADS_FAST:
-            return 5e-4 + SPREADING * structure.entries * structure.rows
+            return 5e-4 + SPREADING * found.entries * found.rows
         row = SPREAD_ROW if levels < SPREADS else COUNTED_ROW
-        return 5e-4 + COUNTED * structure.entries + row * structure.rows
+        return 5e-4 + COUNTED * found.entries + row * found.rows
 
     def count_fill(self, most: float) -> None:
         """Order the rows by minimum degree and count the factors' entries, up to ``most``."""
@@ -369,11 +369,11 @@ class Properties:
         )
         # row exchanges add fill-in if diagonal values cannot be pivots
         more = PIVOTED if self.facts.not_invertible else 1.0
-        entries_of_factors = 2.0 * more * float(entries[0])
+        found = 2.0 * more * float(entries[0])
         times = 2.0 * more**2 * float(operations[0])
         if entries[0] > limit:
-            entries_of_factors, times = np.inf, np.inf
+            found, times = np.inf, np.inf
         rules = factor_constants()
         seconds = perf_counter() - began
-        seconds += rules.filled * entries_of_factors + rules.operation * times + 1e-3
-        self._known["counted"] = Fill(entries_of_factors, times, seconds, ordering=MINIMUM_DEGREE)
+        seconds += rules.filled * found + rules.operation * times + 1e-3
+        self._known["counted"] = Fill(found, times, seconds, ordering=MINIMUM_DEGREE)

@@ -73,10 +73,10 @@ def why_singular(A: Matrix) -> str | None:
         The matrix. It is not tested if it has more than :data:`MOST_ROWS` rows. A Hermitian matrix
         with a positive diagonal is tested with constant vectors only.
     """
-    cache = kept_with(A)
-    if cache.singular is None:
-        cache.singular = _sign_of(A) or ""
-    return cache.singular or None
+    kept = kept_with(A)
+    if kept.singular is None:
+        kept.singular = _sign_of(A) or ""
+    return kept.singular or None
 
 
 def _sign_of(A: Matrix) -> str | None:
@@ -188,8 +188,8 @@ class _Entries:
         part = slice(int(self.indptr[i]), int(self.indptr[i + 1]))
         columns, values = self.indices[part], self.data[part]
         order = np.argsort(columns, kind="stable")
-        nonzeros = order[values[order] != 0]
-        return columns[nonzeros], values[nonzeros]
+        kept = order[values[order] != 0]
+        return columns[kept], values[kept]
 
 
 def _parallel(entries: _Entries) -> str | None:

@@ -483,8 +483,8 @@ class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
 
     def _remade(self, A: LinOp, M: LinOp | None, **changed: Any) -> Self:
         options = {name: changed.get(name, value) for name, value in self._options.items()}
-        made: Self = type(self)(A, **{**options, "M": M})
-        return made
+        result: Self = type(self)(A, **{**options, "M": M})
+        return result
 
     def workspace(self, dtype: Any, columns: int) -> Workspace:
         """Return the arrays for the next solve of ``columns`` right-hand sides."""

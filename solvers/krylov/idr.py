@@ -260,10 +260,15 @@ def _made(group: Steps, name: str, work: Callable[[Any, *Ts], None], *sizes: *Ts
 def steps_for(s: int) -> SimpleNamespace:
     """Return the steps for ``s`` shadow vectors."""
     if s == SHADOWS:
-        made = SimpleNamespace(group=step, start=start, extend=extend, reduce=reduce)
-        made.expand, made.project, made.stabilize, made.finish = expand, project, stabilize, finish
-        made.update = [update_0, update_1, update_2, update_3]
-        return made
+        result = SimpleNamespace(group=step, start=start, extend=extend, reduce=reduce)
+        result.expand, result.project, result.stabilize, result.finish = (
+            expand,
+            project,
+            stabilize,
+            finish,
+        )
+        result.update = [update_0, update_1, update_2, update_3]
+        return result
     group = Steps(f"idr{s}", **kinds(s))
     works = {
         "start": begin_with,
@@ -273,11 +278,11 @@ def steps_for(s: int) -> SimpleNamespace:
         "project": project_on,
         "finish": finish_with,
     }
-    made = SimpleNamespace(group=group, stabilize=stabilize)
+    result = SimpleNamespace(group=group, stabilize=stabilize)
     for name, work in works.items():
-        setattr(made, name, _made(group, name, work, s))
-    made.update = [_made(group, f"update_{k}", update_number, s, k) for k in range(s)]
-    return made
+        setattr(result, name, _made(group, name, work, s))
+    result.update = [_made(group, f"update_{k}", update_number, s, k) for k in range(s)]
+    return result
 
 
 class Idr(KrylovSolver):

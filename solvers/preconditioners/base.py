@@ -321,21 +321,21 @@ class Preconditioner(NamesReplacements, LinOp, metaclass=Configurable):
 
     def _copied(self) -> Self:
         """Return a shallow copy; copying by pickle methods may drop attributes."""
-        made = type(self).__new__(type(self))
-        made.__dict__.update(self.__dict__)
-        return made
+        result = type(self).__new__(type(self))
+        result.__dict__.update(self.__dict__)
+        return result
 
     def _remade(self, change: Callable[[LinOp], LinOp]) -> Self:
         """Return a copy with changed parts, a changed matrix, and new temporaries."""
-        made = self._copied()
-        made.notes = list(self.notes)
-        for name, value in vars(made).items():
-            made.__dict__[name] = _renewed(value)
+        result = self._copied()
+        result.notes = list(self.notes)
+        for name, value in vars(result).items():
+            result.__dict__[name] = _renewed(value)
         for name in self.parts:
-            setattr(made, name, change(getattr(self, name)))
-        made._matrix = change(self._matrix)  # type: ignore[assignment]
-        made.executor, made.dtype = made._matrix.executor, made._matrix.dtype
-        return made
+            setattr(result, name, change(getattr(self, name)))
+        result._matrix = change(self._matrix)  # type: ignore[assignment]
+        result.executor, result.dtype = result._matrix.executor, result._matrix.dtype
+        return result
 
     def _private(self) -> Self:
         return self._remade(lambda part: part._private())

@@ -157,12 +157,12 @@ class BlockJacobi(Transposable):
 
     def _inverses(self, S: Csr) -> LinOp:
         assert self._gathers is not None
-        made, blocks = _inverted(S, self._starts, self._gathers, by_rows=self.storage is not None)
-        if self.storage is None or not isinstance(made, Csr):
-            return made
+        result, blocks = _inverted(S, self._starts, self._gathers, by_rows=self.storage is not None)
+        if self.storage is None or not isinstance(result, Csr):
+            return result
         if not isinstance(self.storage, str) or self.storage != ADAPTIVE:
-            return made.stored(self.storage)
-        stored, note = stored_by_condition(made, blocks, self._starts)
+            return result.stored(self.storage)
+        stored, note = stored_by_condition(result, blocks, self._starts)
         self.notes.append(note)
         return stored
 
@@ -170,9 +170,9 @@ class BlockJacobi(Transposable):
         self.inverse._apply(x, y, alpha, beta)
 
     def _remade(self, change: Callable[[LinOp], LinOp]) -> BlockJacobi:
-        made = super()._remade(change)
-        made._gathers = None  # the positions belong to the old matrix on its executor
-        return made
+        result = super()._remade(change)
+        result._gathers = None  # the positions belong to the old matrix on its executor
+        return result
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_gathers": None}  # recomputed when values change

@@ -177,19 +177,19 @@ class BlockSchwarz(Transposable):
     # ---- moving
 
     def _remade(self, change: Callable[[LinOp], LinOp]) -> Self:
-        made = super()._remade(change)
-        if made.executor != self.executor:
-            made._places = None
-        return made
+        result = super()._remade(change)
+        if result.executor != self.executor:
+            result._places = None
+        return result
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_places": None}  # recomputed when values change
 
     def _turned(self, turn: Callable[[LinOp], LinOp]) -> Self:
-        made = self._remade(turn)
-        made.spread, made.sum = made.sum, made.spread
-        made._places = None
-        return made
+        result = self._remade(turn)
+        result.spread, result.sum = result.sum, result.spread
+        result._places = None
+        return result
 
 
 def _overlapping(

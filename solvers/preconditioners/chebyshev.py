@@ -163,8 +163,8 @@ class Chebyshev(Transposable):
         count = executor.zeros((1,), np.int64)
         d, inverse = count_without_inverse(A, count)
         rows = distinct_rows_of(A) if isinstance(self._asked, str) else None
-        given = (count,) if rows is None else (count, largest_row_sum(rows))
-        without, *sums = executor.transfer(*given).read()
+        operands = (count,) if rows is None else (count, largest_row_sum(rows))
+        without, *sums = executor.transfer(*operands).read()
         require_inverse(A, "Chebyshev", d, int(without[0]))
         self.inverse = Diagonal._from_arrays(executor, (n, n), inverse)
         if not isinstance(self._asked, str):
@@ -258,9 +258,9 @@ def chebyshev_steps(degree: int, low: float, high: float) -> list[tuple[float, f
     centre, half = (high + low) / 2, (high - low) / 2
     sigma = centre / half
     rho = 1.0 / sigma
-    found = [(0.0, 1.0 / centre)]
+    result = [(0.0, 1.0 / centre)]
     for _ in range(degree - 1):
         following = 1.0 / (2.0 * sigma - rho)
-        found.append((following * rho, 2.0 * following / half))
+        result.append((following * rho, 2.0 * following / half))
         rho = following
-    return found
+    return result

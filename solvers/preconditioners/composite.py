@@ -98,10 +98,10 @@ class _Composite(Transposable, metaclass=_OfParts):
         return [self.matrix, *self.steps]
 
     def _remade(self, change: Callable[[LinOp], LinOp]) -> Self:
-        made = super()._remade(change)
-        made.steps = [change(step) for step in self.steps]
-        made._temporaries = Temporary(), Temporary()
-        return made
+        result = super()._remade(change)
+        result.steps = [change(step) for step in self.steps]
+        result._temporaries = Temporary(), Temporary()
+        return result
 
 
 class Multiplicative(_Composite):
@@ -203,10 +203,10 @@ class Multiplicative(_Composite):
 
     def _remade(self, change: Callable[[LinOp], LinOp]) -> Self:
         self._follow_steps()
-        made = super()._remade(change)
-        made._again = [change(step) for step in self._again]
-        made._known = _updates_of(made.steps)
-        return made
+        result = super()._remade(change)
+        result._again = [change(step) for step in self._again]
+        result._known = _updates_of(result.steps)
+        return result
 
     def _follow_steps(self) -> None:
         """Rebuild the adjoints if a step was updated by its owner."""
@@ -215,10 +215,10 @@ class Multiplicative(_Composite):
             self._again, self._known = [step.H for step in self.steps[-2::-1]], known
 
     def _turned(self, turn: Callable[[LinOp], LinOp]) -> Self:
-        made = self._remade(turn)
-        steps = [*made.steps, *made._again][::-1]
-        made.steps, made._again, made.symmetric = steps, [], False
-        return made
+        result = self._remade(turn)
+        steps = [*result.steps, *result._again][::-1]
+        result.steps, result._again, result.symmetric = steps, [], False
+        return result
 
 
 class Additive(_Composite):

@@ -138,14 +138,14 @@ def eliminated(
     scale, phase = (executor.allocate((n,), A.dtype) for _ in range(2))
     bad, outside, unfit = (executor.allocate((1,), np.int64) for _ in range(3))
     A = with_index_dtype(A, pattern.indices.dtype)
-    given = (*row_bounds(A), A.indices, A.data)
-    executor.run(parilut.scaling, *given, scale, phase, bad)
+    operands = (*row_bounds(A), A.indices, A.data)
+    executor.run(parilut.scaling, *operands, scale, phase, bad)
     if int(executor.to_host(bad)[0]):
         raise InvalidMatrix(f"{who}: the matrix has NaN or Inf")
     a = executor.allocate((pattern.nnz,), A.dtype)
     limits = (SMALLEST_PIVOT, LARGEST_FACTOR, int(hermitian))
     for shift in SHIFTS:
-        taken = (*given, *pattern.bounds, pattern.indices, scale, phase, shift)
+        taken = (*operands, *pattern.bounds, pattern.indices, scale, phase, shift)
         executor.run(ilu.scale, *taken, a, outside)
         v, sizes = _made(executor, pattern, a, sweeps)
         executor.run(ilu.unfit, *pattern.bounds, pattern.diagonal, v, *limits, unfit)
@@ -281,5 +281,5 @@ def scaled(
     """Write scaled triangular factors, and count the values that left their range."""
     lower, upper, *diagonals = parts
     halves = [(*row_bounds(half), half.indices, half.data) for half in (lower, upper)]
-    given = (*halves[0], *halves[1], *(d.data for d in diagonals))
-    lower.executor.run(operation, *given, below.data, above.data, diagonal.data, lost)
+    operands = (*halves[0], *halves[1], *(d.data for d in diagonals))
+    lower.executor.run(operation, *operands, below.data, above.data, diagonal.data, lost)

@@ -419,29 +419,29 @@ class Ilu(Transposable):
     # ---- moving
 
     def _remade(self, change: Callable[[LinOp], LinOp]) -> Self:
-        made = self._changed(change)
-        if made.triangles is not None:
-            alike = made.executor == self.executor and made.dtype == self.dtype
+        result = self._changed(change)
+        if result.triangles is not None:
+            alike = result.executor == self.executor and result.dtype == self.dtype
             # a private copy shares the arrays, which updates overwrite
-            made.triangles = tuple(map(change, made.triangles)) if alike else None
-        made._prepare()
-        return made
+            result.triangles = tuple(map(change, result.triangles)) if alike else None
+        result._prepare()
+        return result
 
     def _changed(self, change: Callable[[LinOp], LinOp]) -> Self:
         """Return a copy with changed parts, before it is prepared."""
-        made = super()._remade(change)
+        result = super()._remade(change)
         if self.inverses is not None:
-            made.inverses = tuple(change(part) for part in self.inverses)  # type: ignore[assignment]
-        if made.executor != self.executor or made.dtype != self.dtype:
-            made._factorization = None
-        if made.executor != self.executor and self.reordering is not None:
-            made.reordering = self.reordering.to(made.executor)
-        if made.reordering is not None and made.dtype != self.dtype:
-            made.reordering = made.reordering.astype(made.dtype)
-        made._choose(*self._asked)
-        if made.applied != self.applied:  # the default depends on the executor
-            made.inverses = made._inverted() if made.applied[0] == "isai" else None
-        return made
+            result.inverses = tuple(change(part) for part in self.inverses)  # type: ignore[assignment]
+        if result.executor != self.executor or result.dtype != self.dtype:
+            result._factorization = None
+        if result.executor != self.executor and self.reordering is not None:
+            result.reordering = self.reordering.to(result.executor)
+        if result.reordering is not None and result.dtype != self.dtype:
+            result.reordering = result.reordering.astype(result.dtype)
+        result._choose(*self._asked)
+        if result.applied != self.applied:  # the default depends on the executor
+            result.inverses = result._inverted() if result.applied[0] == "isai" else None
+        return result
 
     def __getstate__(self) -> dict[str, Any]:
         state = {**self.__dict__, "_factorization": None}  # recomputed when values change
@@ -454,16 +454,16 @@ class Ilu(Transposable):
         self._prepare()
 
     def _turned(self, turn: Callable[[Any], Any]) -> Self:
-        made = self._changed(lambda part: turn(part))
-        made.lower, made.upper = made.upper, made.lower
-        made.left, made.right = made.right, made.left
-        if made.inverses is not None:
-            made.inverses = made.inverses[::-1]
-        if made.reordering is not None:
-            made.reordering = made.reordering.transposed()
-        made._factorization = made.triangles = None
-        made._prepare()
-        return made
+        result = self._changed(lambda part: turn(part))
+        result.lower, result.upper = result.upper, result.lower
+        result.left, result.right = result.right, result.left
+        if result.inverses is not None:
+            result.inverses = result.inverses[::-1]
+        if result.reordering is not None:
+            result.reordering = result.reordering.transposed()
+        result._factorization = result.triangles = None
+        result._prepare()
+        return result
 
 
 class Ic(Ilu):

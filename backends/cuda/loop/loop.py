@@ -101,11 +101,11 @@ def with_exchanges(executor: CudaExecutor, steps: list[TapeStep]) -> list[TapeSt
         return steps
     mine = [_exchanges(executor, *steps[at : at + 2]) for at in pushes]
     able = [all(answers) for answers in zip(*links.all(mine), strict=True)]
-    made = list(steps)
+    result = list(steps)
     for at, joined in reversed(list(zip(pushes, able, strict=True))):
         if joined:
-            made[at : at + 2] = [replace(steps[at + 1], push=steps[at].other)]
-    return made
+            result[at : at + 2] = [replace(steps[at + 1], push=steps[at].other)]
+    return result
 
 
 def _exchanges(executor: CudaExecutor, push: TapeStep, step: TapeStep | None = None) -> bool:

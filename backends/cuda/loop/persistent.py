@@ -101,12 +101,12 @@ class _Text:
 
     def _arrays(self, phase: Phase) -> list[tuple[Any, str]]:
         types = {"T": self.real, "R": REAL[self.arguments.value], "u8": "wl::u8"}
-        found = [(array, types[p.kind]) for p, array in row_arrays(phase.rows)]
+        result = [(array, types[p.kind]) for p, array in row_arrays(phase.rows)]
         if phase.spmv is not None:
-            found += [(array, self.real) for array in (phase.spmv.x, phase.spmv.y)]
+            result += [(array, self.real) for array in (phase.spmv.x, phase.spmv.y)]
         if phase.arnoldi is not None:
-            found.append((phase.arnoldi.w, self.real))
-        return found
+            result.append((phase.arnoldi.w, self.real))
+        return result
 
     # ---- the parts
 

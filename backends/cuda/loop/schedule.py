@@ -139,12 +139,12 @@ def column_arrays(rows: Call) -> list[tuple[Any, Any]]:
 
 def all_vectors(phase: Phase) -> list[Any]:
     """Return all vectors of a part."""
-    found = [array for _, array in row_arrays(phase.rows)]
+    result = [array for _, array in row_arrays(phase.rows)]
     if phase.spmv is not None:
-        found += [phase.spmv.x, phase.spmv.y]
+        result += [phase.spmv.x, phase.spmv.y]
     if phase.arnoldi is not None:
-        found.append(phase.arnoldi.w)
-    return found
+        result.append(phase.arnoldi.w)
+    return result
 
 
 def phases_of(steps: list[TapeStep]) -> list[Phase] | None:
@@ -266,29 +266,29 @@ def plan(phases: list[Phase], rematerialize: bool) -> Schedule:
     """
     deferred = [_is_deferred(phases, at) for at in range(len(phases))]
     syncs = [phase.has_sum and not late for phase, late in zip(phases, deferred, strict=True)]
-    made = Schedule(phases, syncs, [False] * len(phases), deferred)
+    result = Schedule(phases, syncs, [False] * len(phases), deferred)
     products = [at for at, phase in enumerate(phases) if phase.product is not None]
     for at in products:
-        gather = _gather(made, at, rematerialize)
+        gather = _gather(result, at, rematerialize)
         if gather is None:
-            made.sync_before[at] = True
+            result.sync_before[at] = True
     for at in products:  # after all sync_before are set
-        gather = _gather(made, at, rematerialize)
+        gather = _gather(result, at, rematerialize)
         vector = phases[at].gathers
         assert vector is not None
-        made.later[at] = gather if gather is not None else Gather((), (vector,))
-        made.first[at] = made.later[at]
-        if any(step >= at for step in made.later[at].chain):
-            chain = tuple(step for step in made.later[at].chain if step < at)
-            made.first[at] = Gather(chain, _sources(phases, chain, vector))
+        result.later[at] = gather if gather is not None else Gather((), (vector,))
+        result.first[at] = result.later[at]
+        if any(step >= at for step in result.later[at].chain):
+            chain = tuple(step for step in result.later[at].chain if step < at)
+            result.first[at] = Gather(chain, _sources(phases, chain, vector))
     for at in products:
-        for source in made.later[at].sources:
-            where = _stored_at(made, at, source)
+        for source in result.later[at].sources:
+            where = _stored_at(result, at, source)
             if where is not None:
-                made.stored.setdefault(where, set()).add(source)
-    for where, vectors in made.stored.items():
-        made.double_buffered |= vectors & _gathered_before(made, where)
-    return made
+                result.stored.setdefault(where, set()).add(source)
+    for where, vectors in result.stored.items():
+        result.double_buffered |= vectors & _gathered_before(result, where)
+    return result
 
 
 def _is_deferred(phases: list[Phase], at: int) -> bool:
@@ -404,20 +404,20 @@ def _stored_at(schedule: Schedule, product: int, source: int) -> Barrier | None:
 
 def _gathered_before(schedule: Schedule, barrier: Barrier) -> set[int]:
     """Return the vectors gathered between the previous barrier and this one."""
-    phases, found = schedule.phases, set[int]()
+    phases, result = schedule.phases, set[int]()
     if phases[barrier.phase].arnoldi is not None and not barrier.early:
-        return found  # it has a barrier before it stores
+        return result  # it has a barrier before it stores
     at = barrier.phase
     if not barrier.early and at in schedule.later:
-        found |= set(schedule.later[at].sources)
+        result |= set(schedule.later[at].sources)
     if not barrier.early and schedule.sync_before[at]:
-        return found
+        return result
     for before in schedule.before(barrier.phase):
         if schedule.syncs[before]:
             break
         index = before % len(phases)
         if index in schedule.later:
-            found |= set(schedule.later[index].sources)
+            result |= set(schedule.later[index].sources)
         if schedule.sync_before[index]:
             break
-    return found
+    return result

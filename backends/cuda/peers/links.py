@@ -127,13 +127,13 @@ def linked(members: Sequence[Executor], stage: Stage) -> Sequence[PeerLinks] | N
         return None
     gpu: Any = members[0]
     stop = np.frombuffer(gpu.xp.cuda.alloc_pinned_memory(4), np.int32, 1)
-    made = [
+    result = [
         PeerLinks(stage, member.as_member(None), rank, stop) for rank, member in enumerate(members)
     ]
-    windows = [links.window.data.ptr for links in made]
-    for links in made:
+    windows = [links.window.data.ptr for links in result]
+    for links in result:
         links.know(windows)
-    return made
+    return result
 
 
 class _Summands(NamedTuple):
@@ -278,8 +278,8 @@ class Peers(DeviceLinks):
         return address(marks)
 
     def _meeting(self, operation: Operation, value: Any, index: Any) -> Program:
-        found: Program = self.gpu.device.meeting_program(operation, CODES[value], CODES[index])
-        return found
+        result: Program = self.gpu.device.meeting_program(operation, CODES[value], CODES[index])
+        return result
 
     def programs(self, operation: Operation, arguments: tuple[Any, ...]) -> Iterator[Program]:
         """Yield the programs of the kernels that :meth:`run` launches."""
@@ -344,8 +344,8 @@ class Peers(DeviceLinks):
         """
         mine = address(ghosts)
         if not self.gpu.dry and self.capturing:
-            found: Array = halo.tables[mine]
-            return found
+            result: Array = halo.tables[mine]
+            return result
         row = int(ghosts.shape[1]) * ghosts.dtype.itemsize
         begins = {rank: begin for rank, begin, _ in halo.receives}
         told = self.all((self.place(ghosts), begins))

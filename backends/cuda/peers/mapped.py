@@ -29,8 +29,8 @@ class MappedPlace(NamedTuple):
 def begin_of_allocation(place: int) -> int:
     """Return the beginning of the allocation that contains a device address."""
     driver, begin, size = ctypes.CDLL("libcuda.so.1"), ctypes.c_uint64(), ctypes.c_size_t()
-    given = ctypes.byref(begin), ctypes.byref(size), ctypes.c_uint64(place)
-    code = driver.cuMemGetAddressRange_v2(*given)
+    operands = ctypes.byref(begin), ctypes.byref(size), ctypes.c_uint64(place)
+    code = driver.cuMemGetAddressRange_v2(*operands)
     if code:
         raise DeviceError(f"cuMemGetAddressRange: error {code} of the driver for {place:#x}")
     return int(begin.value)

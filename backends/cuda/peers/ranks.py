@@ -122,22 +122,22 @@ def joined_by_memory(nccl: RankNcclLinks, memory: MappedMemory | None = None) ->
     if len(places) > 1 or host.size > MEMBERS:
         nccl.reason = f"{host.size} ranks on {len(places)} hosts"
         return nccl
-    made: RankPeerLinks | None = None
+    result: RankPeerLinks | None = None
     memory = memory or MappedMemory(nccl.gpu.xp.cuda.runtime)
     window, why = None, None
     try:
-        made = RankPeerLinks(nccl, memory)
-        window = made.place(made.window)
+        result = RankPeerLinks(nccl, memory)
+        window = result.place(result.window)
     except Exception as error:  # each driver raises its own errors
         why = f"{type(error).__name__}: {error}"
     told = host.all((window, why))
     why = next((reason for _, reason in told if reason), None)
-    if why is None and made is not None:
-        why = _agreed(nccl, _mapped(made, [place for place, _ in told]))
-    if why is None and made is not None:
-        why = _agreed(nccl, _tested(made))
-    if why is None and made is not None:
-        return made
+    if why is None and result is not None:
+        why = _agreed(nccl, _mapped(result, [place for place, _ in told]))
+    if why is None and result is not None:
+        why = _agreed(nccl, _tested(result))
+    if why is None and result is not None:
+        return result
     nccl.reason = f"no memory of other ranks: {why}"
     memory.close()
     host.all(None)  # no rank may free memory that another rank maps

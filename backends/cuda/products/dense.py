@@ -195,10 +195,10 @@ def _dense_of(on: Adapter, A: Csr, values: Array) -> Array:
     stored = A._copies.get(_DENSE, _Copy)
     if stored.dense is not None:
         return stored.dense
-    made = _filled(on, A, values)
+    result = _filled(on, A, values)
     if not is_captured():  # in a capture, the copy is filled only when the graph is launched
-        stored.dense = made
-    return made
+        stored.dense = result
+    return result
 
 
 def _filled(on: Adapter, A: Csr, values: Array) -> Array:

@@ -118,8 +118,8 @@ def _multiply_captured(executor: CudaExecutor, stream: int, arguments: tuple[Any
     """
     P, N = ctypes.c_void_p, ctypes.c_int
     kinds = (P, N, N, N, N, N, P, P, N, N, P, N, N, P, P, N, N, N, N)
-    given = [kind(argument) for kind, argument in zip(kinds, arguments, strict=True)]
-    library, handle, before = _cublas(), given[0], P()
+    operands = [kind(argument) for kind, argument in zip(kinds, arguments, strict=True)]
+    library, handle, before = _cublas(), operands[0], P()
     newer = executor.device.capability >= (9, 0)
     workspace = executor.allocate((WORKSPACE if newer else OLDER_WORKSPACE,), np.uint8)
     status = (
@@ -128,7 +128,7 @@ def _multiply_captured(executor: CudaExecutor, stream: int, arguments: tuple[Any
         or library.cublasSetWorkspace_v2(
             handle, P(workspace.data.ptr), ctypes.c_size_t(workspace.nbytes)
         )
-        or library.cublasGemmEx(*given)
+        or library.cublasGemmEx(*operands)
     )
     # This call also resets the workspace.
     status = library.cublasSetStream_v2(handle, before) or status

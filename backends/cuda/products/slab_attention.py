@@ -284,9 +284,9 @@ def gradients_of_attention(on: Adapter, call: GradientCall) -> None:
 def obstacle(on: Adapter, A: Csr, facts: Facts) -> str | None:
     """Return why a device, a pattern or operands prevent slabs, or None."""
     device = on.executor.device
-    found = attention_operands.obstacle(device, facts.dtype, facts.columns, WIDTHS[-1])
-    if found is not None:
-        return found
+    result = attention_operands.obstacle(device, facts.dtype, facts.columns, WIDTHS[-1])
+    if result is not None:
+        return result
     if device.shared_bytes < LEAST_BYTES:
         return f"it needs {LEAST_BYTES} bytes of shared memory, and there are {device.shared_bytes}"
     m, n = A.shape

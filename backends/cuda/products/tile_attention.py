@@ -327,9 +327,9 @@ def gradients_of_attention(
 def obstacle(on: Adapter, dtype: str, columns: int) -> str | None:
     """Return why a device does not support tiles for operands of a dtype and width, or None."""
     device = on.executor.device
-    found = attention_operands.obstacle(device, dtype, columns, WIDTHS[-1])
-    if found is not None:
-        return found
+    result = attention_operands.obstacle(device, dtype, columns, WIDTHS[-1])
+    if result is not None:
+        return result
     need = kernel_for(on.executor.device, tile_attention, WIDTHS[-1]).shared
     if device.shared_bytes < need:
         return f"it needs {need} bytes of shared memory, and there are {device.shared_bytes}"

@@ -128,14 +128,14 @@ def count() -> int:
     """
     runtime = _checked()
     try:
-        found = int(runtime.getDeviceCount())
+        result = int(runtime.getDeviceCount())
     except runtime.CUDARuntimeError as error:
         raise ExecutorUnavailable(
             f"cuda: the driver shows no device: {error}; is CUDA_VISIBLE_DEVICES set?"
         ) from error
-    if found == 0:
+    if result == 0:
         raise ExecutorUnavailable("cuda: the driver shows no device")
-    return found
+    return result
 
 
 def require(device: int) -> None:

@@ -111,14 +111,14 @@ class Captures:
         """Return the capture that a stream currently belongs to."""
         _, number, graph, *_ = checked(runtime().cudaStreamGetCaptureInfo(stream))
         with self._lock:
-            found = self._known.get(int(number))
-            if found is None:
+            result = self._known.get(int(number))
+            if result is None:
                 ended = [key for key, one in self._known.items() if one.lifetime.has_ended()]
                 for key in ended:
                     del self._known[key]
                 made = Capture(self._cuda, Lifetime(graph))
-                found = self._known[int(number)] = made
-            return found
+                result = self._known[int(number)] = made
+            return result
 
     def __len__(self) -> int:
         return len(self._known)

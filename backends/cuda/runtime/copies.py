@@ -163,12 +163,12 @@ class CudaTransfer(Transfer):
     @cached_property
     def writes(self) -> list[tuple[int, int, int]]:
         """The copies of :attr:`host`: destination, source, and size in bytes."""
-        host, found = self.host, []
+        host, result = self.host, []
         for first, behind in _neighbours(list(zip(self.written, host, strict=True))):
             begin, last = host[first].ctypes.data, host[behind - 1]
             nbytes = last.ctypes.data + last.nbytes - begin
-            found.append((int(self.written[first].data.ptr), begin, nbytes))
-        return found
+            result.append((int(self.written[first].data.ptr), begin, nbytes))
+        return result
 
     @cached_property
     def reads(self) -> tuple[list[CopiedSpan], list[tuple[tuple[int, ...], np.dtype[Any], int]]]:

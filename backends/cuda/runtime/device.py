@@ -172,6 +172,6 @@ class CudaDevice(GpuDevice):
 @cache
 def device(ordinal: int) -> CudaDevice:
     """Return the device with this number; there is one object per process."""
-    made = CudaDevice(ordinal)
-    made.begin()
-    return made
+    result = CudaDevice(ordinal)
+    result.begin()
+    return result

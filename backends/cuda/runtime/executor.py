@@ -288,8 +288,8 @@ class CudaExecutor(GpuExecutor):
         capture = self._mine.capture
         if capture is None or capture is OWN or capture is FREE:
             return super()._scratch_of_stream()
-        found: Scratch = capture.scratch(self.stream_address())
-        return found
+        result: Scratch = capture.scratch(self.stream_address())
+        return result
 
     @property
     def making_program(self) -> bool:
@@ -309,9 +309,9 @@ class CudaExecutor(GpuExecutor):
 
         makers = {"peer": peers.linked, "nccl": nccl.linked}
         for make in makers.values() if kind is None else [makers[kind]]:
-            made = make(members, stage)
-            if made is not None:
-                return made
+            result = make(members, stage)
+            if result is not None:
+                return result
         return None
 
     def energy_counter(self) -> EnergyCounter | None:
@@ -418,10 +418,10 @@ class CudaExecutor(GpuExecutor):
         self.refuse_host(FROM_HOST)
         with self._here("copy from the host", array.nbytes):
             source = np.ascontiguousarray(array)
-            made = self.allocate(array.shape, source.dtype)
-            if made.nbytes:
-                self.transfer(written=[made]).write(source)
-            return made
+            result = self.allocate(array.shape, source.dtype)
+            if result.nbytes:
+                self.transfer(written=[result]).write(source)
+            return result
 
     def brought(self, source: Executor, array: Array) -> Array:
         """Copy an array of another executor to this one; GPUs of the process copy directly."""
@@ -431,14 +431,18 @@ class CudaExecutor(GpuExecutor):
         self.refuse_capture(COPIES)
         source.synchronize()
         with self._here("copy from another GPU", array.nbytes):
-            made = self.allocate(array.shape, array.dtype)
+            result = self.allocate(array.shape, array.dtype)
             if array.nbytes:
                 runtime, stream = self.xp.cuda.runtime, self.xp.cuda.get_current_stream()
                 runtime.memcpyAsync(
-                    made.data.ptr, array.data.ptr, made.nbytes, runtime.memcpyDefault, stream.ptr
+                    result.data.ptr,
+                    array.data.ptr,
+                    result.nbytes,
+                    runtime.memcpyDefault,
+                    stream.ptr,
                 )
                 stream.synchronize()  # the owner may free the array afterwards
-            return made
+            return result
 
     def copy_into(self, target: Array, source: Array | np.ndarray[Any, Any]) -> None:
         """Overwrite ``target`` with ``source`` of the same shape and dtype."""
@@ -453,10 +457,10 @@ class CudaExecutor(GpuExecutor):
 
     def copy(self, array: Array) -> Array:
         """Return a C-contiguous copy; CuPy's own function costs the host five times as long."""
-        made = self.allocate(array.shape, array.dtype)
-        if made.size:
-            self.copy_into(made, array)
-        return made
+        result = self.allocate(array.shape, array.dtype)
+        if result.size:
+            self.copy_into(result, array)
+        return result
 
     def launch_address(self) -> int:
         """Return the address of ``cuLaunchKernel``."""

@@ -87,11 +87,11 @@ class GpuLinks(DeviceLinks, ThreadLinks):
         stream.synchronize()  # other members read the arrays next
         mine = [(move.arrays, {rank: begin for rank, begin, _ in move.sends}) for move in moves]
         told = self.all((here, mine))
-        found = []
+        result = []
         for at, move in enumerate(moves):
             count = max((end for _, _, end in move.receives), default=0)
             made = [self.gpu.allocate((count,), array.dtype) for array in move.arrays]
-            found.append(made)
+            result.append(made)
             for rank, begin, end in move.receives:
                 if begin == end:
                     continue
@@ -106,7 +106,7 @@ class GpuLinks(DeviceLinks, ThreadLinks):
                     )  # fmt: skip
         stream.synchronize()
         self.all(None)  # afterwards, the owners may free the arrays
-        return found
+        return result
 
     # ---- programs
 

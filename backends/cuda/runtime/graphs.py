@@ -48,8 +48,8 @@ class OwnMemory:
     def used(self) -> AbstractContextManager[None]:
         """Return a context in which this thread allocates arrays from this memory."""
         self.pool = self.pool or self._cuda.MemoryPool()
-        found: AbstractContextManager[None] = self._cuda.using_allocator(self.pool.malloc)
-        return found
+        result: AbstractContextManager[None] = self._cuda.using_allocator(self.pool.malloc)
+        return result
 
 
 class _Unused:

@@ -279,12 +279,12 @@ class RankNcclLinks(Transport, RankTransport):
         self._settle()
         stream, kind = self._stream(), int(self.nccl.NCCL_FLOAT32)
         counts = [max((end for _, _, end in move.receives), default=0) for move in moves]
-        found = [
+        result = [
             [self.gpu.allocate((count,), array.dtype) for array in move.arrays]
             for count, move in zip(counts, moves, strict=True)
         ]
         self.nccl.groupStart()
-        for move, made in zip(moves, found, strict=True):
+        for move, made in zip(moves, result, strict=True):
             for source, target in zip(move.arrays, made, strict=True):
                 size = target.itemsize  # elements of any type are sent as 4-byte numbers
                 words = size // 4
@@ -296,7 +296,7 @@ class RankNcclLinks(Transport, RankTransport):
                     self.communicator.recv(where, (end - begin) * words, kind, rank, stream)
         self.nccl.groupEnd()
         self.complete()
-        return found
+        return result
 
 
 def linked_ranks(host: RankLinks) -> RankNcclLinks | None:

@@ -47,8 +47,8 @@ class Adapter(ABC):
     @property
     def rules(self) -> RowProductConstants:
         """The device's constants of the rules for products by rows or entries."""
-        made: RowProductConstants = self.executor.constants.of(RowProductConstants)
-        return made
+        result: RowProductConstants = self.executor.constants.of(RowProductConstants)
+        return result
 
     @property
     @abstractmethod
@@ -94,10 +94,10 @@ class Adapter(ABC):
 
     def read(self, array: Array, index: np.dtype[Any]) -> AddressedOperand:
         """Return an operand with a row stride that fits into the index type."""
-        made = self.operand(array)
-        if abs(made.rows) > _LARGEST[index.itemsize]:
-            made = self.operand(self._copied(array))
-        return made
+        result = self.operand(array)
+        if abs(result.rows) > _LARGEST[index.itemsize]:
+            result = self.operand(self._copied(array))
+        return result
 
     def allocate(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
         """Return an array for data between kernels of this call."""

@@ -87,10 +87,10 @@ class CupyAdapter(adapter.Adapter):
 
     def cut(self, indptr: Array, piece: int, *, sampled: bool) -> ml_choice.Pieces:
         """Return the list of pieces of rows."""
-        made: ml_choice.Pieces = self.executor.planned(
+        result: ml_choice.Pieces = self.executor.planned(
             int(indptr.size), ml_choice.cut_rows, indptr, piece=piece, sampled=sampled
         )
-        return made
+        return result
 
     def launch(
         self,

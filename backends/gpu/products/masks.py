@@ -180,14 +180,14 @@ def chosen(algorithms: tuple[MaskAlgorithm, ...], on: Adapter, call: MaskCall) -
     if edge not in ml.EDGES:
         raise InvalidArgument(f"no edge function is called {edge!r}; there are: {list(ml.EDGES)}")
     if name == "auto":
-        return next(found for found in algorithms if found.suits(on, call))
-    for found in algorithms:
-        if found.name == name:
-            objection = found.objection(on, call)
+        return next(result for result in algorithms if result.suits(on, call))
+    for result in algorithms:
+        if result.name == name:
+            objection = result.objection(on, call)
             if objection is not None:
                 raise InvalidArgument(f"kernel: {name!r} does not run here: {objection}")
-            return found
-    names = ", ".join(("auto", *(found.name for found in algorithms)))
+            return result
+    names = ", ".join(("auto", *(result.name for result in algorithms)))
     raise InvalidArgument(
         f"kernel: there is no {name!r} for masks on {on.executor.backend}; there are {names}"
     )

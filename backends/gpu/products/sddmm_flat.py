@@ -45,8 +45,8 @@ def narrow_rows_of(xp: ModuleType, indptr: Array, nnz: int) -> Array:
 def planned_rows(on: Adapter, A: Csr) -> Array:
     """Return the row of every entry of a matrix."""
     size = max(A.nnz, A.shape[0])
-    made: Array = on.executor.planned(size, narrow_rows_of, A.indptr, nnz=A.nnz)
-    return made
+    result: Array = on.executor.planned(size, narrow_rows_of, A.indptr, nnz=A.nnz)
+    return result
 
 
 class Flat(GpuAlgorithm):

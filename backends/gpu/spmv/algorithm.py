@@ -43,9 +43,9 @@ class VectorFacts(Facts):
     @classmethod
     def of(cls, measured: Measured, columns: int, dtype: str) -> VectorFacts:
         """Return the facts of a product with a measured matrix."""
-        made = cls(measured.statistics, columns, dtype, measured.A.indices.dtype)
-        made.measured = measured
-        return made
+        result = cls(measured.statistics, columns, dtype, measured.A.indices.dtype)
+        result.measured = measured
+        return result
 
 
 def measured(facts: Facts) -> Measured:

@@ -92,8 +92,8 @@ class OnHost(Measurements):
         """The columns of the entries, relative to the diagonal."""
         lengths = np.diff(self.A.indptr)
         rows = np.repeat(np.arange(lengths.size), lengths)
-        found: np.ndarray[Any, np.dtype[np.int64]] = self.A.indices.astype(np.int64) - rows
-        return found
+        result: np.ndarray[Any, np.dtype[np.int64]] = self.A.indices.astype(np.int64) - rows
+        return result
 
     @cached_property
     def patterns(self) -> FoundRowPatterns:

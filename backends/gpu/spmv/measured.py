@@ -164,15 +164,15 @@ class Measured(Measurements):
         """The row lengths if measured on the device; for many rows, measured with patterns."""
         if self.is_on_host:
             return None
-        A, rules, made = self.A, self.rules, on_device.RowLengths(self.executor, self.A.indptr)
+        A, rules, result = self.A, self.rules, on_device.RowLengths(self.executor, self.A.indptr)
         longest = selection.longest_packed(A.shape[0], A.nnz, A.dtype.itemsize, rules)
         if A.nnz > rules.small_entries and longest > 0 and self._is_narrow and not A.is_lean:
-            given = (self.executor, A.indptr, A.indices, selection.MOST_PATTERNS)
+            operands = (self.executor, A.indptr, A.indices, selection.MOST_PATTERNS)
             bounds = int(longest), int(rules.most_padding * A.nnz)
-            made.as_they_come, found = on_device.lengths_and_patterns(*given, *bounds)
+            result.as_they_come, found = on_device.lengths_and_patterns(*operands, *bounds)
             if found is not None:
                 self.patterns = found
-        return made
+        return result
 
     @cached_property
     def _indptr(self) -> np.ndarray[Any, Any]:

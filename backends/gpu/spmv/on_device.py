@@ -215,9 +215,9 @@ def row_patterns(
             return FoundRowPatterns(far)
     table = executor.zeros((_CELLS + _COUNTS,), np.int64)
     made = _find_patterns(executor, indptr, indices, most, table)
-    found = _patterns(executor.to_host(table[_CELLS:]), most, *made)
-    assert found is not None
-    return found
+    result = _patterns(executor.to_host(table[_CELLS:]), most, *made)
+    assert result is not None
+    return result
 
 
 def _reach_if_many(executor: GpuExecutor, indptr: Array, indices: Array, most: int) -> int | None:
@@ -262,8 +262,8 @@ def _find_patterns(
     slices: int = 0,
 ) -> tuple[Array, Array]:
     """Launch a pass over the entries; return each row's pattern number, and example rows."""
-    given = (executor, indptr, indices, most, table, lengths, longest, slices)
-    slot, codes, model = _search_patterns(*given)
+    operands = (executor, indptr, indices, most, table, lengths, longest, slices)
+    slot, codes, model = _search_patterns(*operands)
     m = int(indptr.size) - 1
     of_row = executor.allocate((m,), np.uint8)
     to_write = (m, most, table, slot, codes, of_row)
@@ -316,8 +316,8 @@ def check_patterns(
 ) -> None:
     """Count in ``wrong`` the rows that differ from their pattern's example row."""
     m = int(indptr.size) - 1
-    given = (m, indptr, indices, of_row, model, wrong)
-    _launch(executor, simt.check_patterns, m, indptr.dtype, *given)
+    operands = (m, indptr, indices, of_row, model, wrong)
+    _launch(executor, simt.check_patterns, m, indptr.dtype, *operands)
 
 
 def pattern_offsets(
@@ -333,8 +333,8 @@ def pattern_offsets(
         The number that follows the last offset of a pattern.
     """
     offsets = executor.allocate((int(model.size), width), np.int32)
-    given = (int(model.size), width, none, indptr, indices, model, offsets)
-    _launch(executor, simt.write_offsets, int(offsets.size), indptr.dtype, *given)
+    operands = (int(model.size), width, none, indptr, indices, model, offsets)
+    _launch(executor, simt.write_offsets, int(offsets.size), indptr.dtype, *operands)
     return offsets
 
 
@@ -354,20 +354,20 @@ def row_blocks(
     dtype, m = indptr.dtype, int(indptr.size) - 1
     jump, next_jump = (executor.allocate((m + 1,), np.int64) for _ in range(2))
     begins = executor.allocate((m + 1,), np.uint8)
-    given: tuple[Any, ...] = (m, indptr, most, most_rows, jump, begins)
-    _launch(executor, simt.end_row_blocks, m + 1, dtype, *given)
+    operands: tuple[Any, ...] = (m, indptr, most, most_rows, jump, begins)
+    _launch(executor, simt.end_row_blocks, m + 1, dtype, *operands)
     # Two adjacent row blocks together exceed the limit of entries or of rows.
     nnz = int(executor.to_host(indptr[-1:])[0])
     count = min(m, 2 * (nnz // most + m // most_rows + 1))
     for _ in range(count.bit_length()):
-        given = (m, jump, next_jump, begins)
-        _launch(executor, simt.double_jumps, m + 1, dtype, *given)
+        operands = (m, jump, next_jump, begins)
+        _launch(executor, simt.double_jumps, m + 1, dtype, *operands)
         jump, next_jump = next_jump, jump
     parts = executor.allocate((m,), np.int64)
     _launch(executor, simt.count_row_blocks, m, dtype, m, indptr, most, begins, parts)
     places = running_sum(executor, parts)
     size, cut = int(executor.to_host(places[-1:])[0]) + 1, executor.zeros((1,), np.int32)
     row, entry = (executor.allocate((size,), dtype) for _ in range(2))
-    given = (m, indptr, most, places, row, entry, cut)
-    _launch(executor, simt.write_row_blocks, m + 1, dtype, *given)
+    operands = (m, indptr, most, places, row, entry, cut)
+    _launch(executor, simt.write_row_blocks, m + 1, dtype, *operands)
     return row, entry, bool(executor.to_host(cut)[0])

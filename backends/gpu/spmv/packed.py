@@ -179,9 +179,9 @@ class Packed:
 
     def without_sources(self) -> Packed:
         """Return the same copy without the positions for new values; the arrays are shared."""
-        made = copy(self)
-        made.start = made.length = made.column = None
-        return made
+        result = copy(self)
+        result.start = result.length = result.column = None
+        return result
 
     @property
     def nbytes(self) -> int:

@@ -144,8 +144,8 @@ class Preconditioner:
     def _ready(self) -> LinOp:
         if self.M is None:
             raise InvalidArgument("the preconditioner is not set up: call pc.setUp() first")
-        made: LinOp = self.M
-        return made
+        result: LinOp = self.M
+        return result
 
     def apply(self, pc: PETSc.PC, x: PETSc.Vec, y: PETSc.Vec) -> None:
         """Set ``y = M x``."""

@@ -53,9 +53,9 @@ def _fake(
 def _kept_kernel(
     indptr: Tensor, indices: Tensor, target: Tensor, source: Tensor, D: Tensor, slope: float
 ) -> tuple[Tensor, ...]:
-    made = _kept_fake(indptr, indices, target, source, D, slope)
-    _run(indptr, indices, (target, source, D), made, slope)
-    return made
+    result = _kept_fake(indptr, indices, target, source, D, slope)
+    _run(indptr, indices, (target, source, D), result, slope)
+    return result
 
 
 def _kept_fake(
@@ -98,8 +98,8 @@ def _gradients_kernel(
     slope: float,
 ) -> tuple[Tensor, ...]:
     A = matrix_of(indptr, indices, D.shape[-2])
-    found = tuple(x.new_empty(x.shape) for x in (target, source, D))
-    of_target, of_source, of_D = found
+    result = tuple(x.new_empty(x.shape) for x in (target, source, D))
+    of_target, of_source, of_D = result
     means, heads = torch.empty_like(of_target), target.shape[-1]
     gradient, on = for_kernels(gradient, 2), A.executor
     with on_its_stream(on, gradient):
@@ -109,7 +109,7 @@ def _gradients_kernel(
         on.submit(operations.row_gradients.name, A, _gradients_of_rows, on, given, numbers, made)
     operands = (target, source, D, gradient, log_totals, means, of_source, of_D)
     run(operations.csr_additive_attention_backward, A, [(x, 2) for x in operands], slope)
-    return found
+    return result
 
 
 def _gradients_fake(
@@ -178,8 +178,8 @@ def _kept_backward(
 ) -> tuple[Any, ...]:
     if torch.is_grad_enabled() or forward_ad._current_level >= 0:
         return _backward(inputs, needs, out[0], gradient)
-    *given, slope = inputs
-    return None, None, *_gradients(*given, gradient, *out, slope), None
+    *operands, slope = inputs
+    return None, None, *_gradients(*operands, gradient, *out, slope), None
 
 
 def _jvp(inputs: tuple[Any, ...], tangents: Sequence[Any], out: Tensor) -> Any:

@@ -223,10 +223,10 @@ class SparseLinear(_OfPattern):
             )
         weight = linear.weight.detach()
         mask = getattr(linear, "weight_mask", weight != 0).bool()
-        made = cls(mask, bias=linear.bias is not None, weight=weight[mask])
-        if made.bias is not None:
-            made.bias.data.copy_(linear.bias.detach())
-        return made
+        result = cls(mask, bias=linear.bias is not None, weight=weight[mask])
+        if result.bias is not None:
+            result.bias.data.copy_(linear.bias.detach())
+        return result
 
     @classmethod
     def from_smtx(cls, path: Any, *, bias: bool = True, weight: Tensor | None = None) -> Self:

@@ -154,12 +154,12 @@ def _graph_of_arrays(graph: Graph, device: torch.device) -> Graph:
 def _graph_of_edges(edges: Any, nodes: int, device: torch.device) -> Graph:
     """Return the graph of an edge list; for a tensor it is cached as long as the tensor lives."""
     keeps = isinstance(edges, Tensor) and not torch.compiler.is_compiling()
-    found = _GRAPHS.get(edges, edges, nodes) if keeps else None
-    if found is None:
-        found = as_graph(from_edges(edges, edge_list_nodes(edges, nodes)), nodes, device)
+    result = _GRAPHS.get(edges, edges, nodes) if keeps else None
+    if result is None:
+        result = as_graph(from_edges(edges, edge_list_nodes(edges, nodes)), nodes, device)
         if keeps:
-            _GRAPHS.add(edges, edges, nodes, found)
-    return found
+            _GRAPHS.add(edges, edges, nodes, result)
+    return result
 
 
 def _places(pattern: Pattern) -> tuple[Tensor, Tensor]:

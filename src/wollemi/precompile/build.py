@@ -22,13 +22,13 @@ from .target import TARGETS, Target
 
 def sources(target: Target, dtypes: Sequence[str] = DTYPES) -> dict[str, tuple[str, str]]:
     """Return the name and the text of each program of a target, by the key of its cubin."""
-    found: dict[str, tuple[str, str]] = {}
+    result: dict[str, tuple[str, str]] = {}
     for dtype in dtypes:
         for symbol, text in programs(target, dtype):
             source = text()
             key = archive.key_of(source, target.architecture, OPTIONS)
-            found.setdefault(key, (symbol, source))
-    return found
+            result.setdefault(key, (symbol, source))
+    return result
 
 
 def compiled(target: Target, dtypes: Sequence[str], threads: int) -> dict[str, bytes]:

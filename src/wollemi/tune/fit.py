@@ -164,12 +164,12 @@ def _measure(
         found = experiment.measure(executor, rows)
     except WollemiError as error:  # such as too little memory for the systems
         return Outcome(experiment.name, "failed", perf_counter() - begun, reason=str(error))
-    made = Outcome(experiment.name, "measured", perf_counter() - begun)
+    result = Outcome(experiment.name, "measured", perf_counter() - begun)
     for name, value in found.items():
         usual = base.sections[experiment.section][name].value
         near = isfinite(value) and usual / FARTHEST <= value <= usual * FARTHEST
-        (made.constants if near else made.dropped)[name] = float(f"{value:.4g}")
-    return made
+        (result.constants if near else result.dropped)[name] = float(f"{value:.4g}")
+    return result
 
 
 def _stored(file: Path) -> dict[str, Any] | None:

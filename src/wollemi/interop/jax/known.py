@@ -47,10 +47,10 @@ def weights_of(sparse: Sparse, values: ArrayLike | None, function: str) -> jax.A
     UnsupportedDtype
         If they have another dtype.
     """
-    found = sparse.values(float) if values is None else sparse.checked(values)
-    if found.dtype not in (jnp.float32, jnp.float64):
-        raise UnsupportedDtype(f"{function}: expected float32 or float64, got {found.dtype}")
-    return found
+    result = sparse.values(float) if values is None else sparse.checked(values)
+    if result.dtype not in (jnp.float32, jnp.float64):
+        raise UnsupportedDtype(f"{function}: expected float32 or float64, got {result.dtype}")
+    return result
 
 
 def assembled_values(assembled: AssembledPattern, *numbers: jax.Array) -> jax.Array:

@@ -37,9 +37,9 @@ def matrix_from(arg: BCOO | BCSR, executor: Executor | str | None, copy: bool) -
         indptr = np.asarray(arg.indptr)
         count = int(indptr[-1])
         triple = (data[:count], indices[:count], indptr)
-        made = Csr(triple, shape=shape, executor=executor)
+        result = Csr(triple, shape=shape, executor=executor)
     else:
         inside = (indices < np.asarray(shape)).all(1)
         row, col = indices[inside].T
-        made = Csr((data[inside], (row, col)), shape=shape, executor=executor)
-    return made
+        result = Csr((data[inside], (row, col)), shape=shape, executor=executor)
+    return result

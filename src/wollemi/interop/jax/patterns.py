@@ -265,17 +265,17 @@ def _once(
         ref() is array for ref, array in zip(known[0], arrays, strict=True)
     ):
         return known[1]
-    made = make()
+    result = make()
     try:
         refs = tuple(weakref.ref(array) for array in arrays)
     except TypeError:  # a list or a NumPy array of the user, which may change
-        return made
+        return result
     if all(isinstance(array, jax.Array) for array in arrays):
         with _lock:
             for old in [k for k, (r, _) in _found.items() if any(ref() is None for ref in r)]:
                 del _found[old]
-            _found[key] = (refs, made)
-    return made
+            _found[key] = (refs, result)
+    return result
 
 
 def _padded(values: jax.Array, nse: int) -> jax.Array:
@@ -372,10 +372,10 @@ def matrix_of(indptr: jax.Array, indices: jax.Array, columns: int) -> Csr:
     for A in reversed(candidates):
         if np.array_equal(A.indptr, indptr) and np.array_equal(A.indices, indices[:count]):
             return A
-    made = _pattern_matrix(indptr, indices, shape)
+    result = _pattern_matrix(indptr, indices, shape)
     with _lock:
-        _recent.append(made)
-    return made
+        _recent.append(result)
+    return result
 
 
 def matrix_on_device(on: Executor, indptr: jax.Array, indices: jax.Array, columns: int) -> Csr:
@@ -388,10 +388,10 @@ def matrix_on_device(on: Executor, indptr: jax.Array, indices: jax.Array, column
         if xp.array_equal(A.indptr, indptr) and xp.array_equal(A.indices, indices[:count]):
             return A
     host = _pattern_matrix(on.to_host(indptr), on.to_host(indices), shape)
-    made = host.to(on)
+    result = host.to(on)
     with _lock:
-        _recent.append(made)
-    return made
+        _recent.append(result)
+    return result
 
 
 # ---- out

@@ -18,10 +18,10 @@ def whole(x: ArrayLike) -> jax.Array:
     Along axes of type ``Auto``, the compiler itself gathers operands. Along ``Explicit`` axes, the
     sharding is part of an array's type, so gathering is a step of the program.
     """
-    made = jnp.asarray(x)
-    if not _is_sharded(made):
-        return made
-    return reshard(made, NamedSharding(jax.typeof(made).sharding.mesh, PartitionSpec()))
+    result = jnp.asarray(x)
+    if not _is_sharded(result):
+        return result
+    return reshard(result, NamedSharding(jax.typeof(result).sharding.mesh, PartitionSpec()))
 
 
 def along_first_axis(x: jax.Array, like: jax.Array) -> jax.Array:

@@ -100,8 +100,8 @@ def log_determinant(
         raise ShapeMismatch(f"A: expected a square matrix, got shape {matrix.shape}")
     if method == "factors":
         indptr, indices, _ = pattern_tensors(matrix, weights.device)
-        found: Tensor = _logarithm(indptr, indices, weights)
-        return found
+        result: Tensor = _logarithm(indptr, indices, weights)
+        return result
     if rtol is None and not isinstance(solver, Settings):
         rtol = determinant.ESTIMATED[str(weights.dtype).removeprefix("torch.")]
     how = describe(solver, M, rtol, 0.0, None)
@@ -277,8 +277,8 @@ def _estimated(
     signs = torch.from_numpy(rng.integers(0, 2, (n, probes)) * 2 - 1).to(values)
     indptr, indices, _ = pattern_tensors(A, values.device)
     Z = signs.expand(*mean.shape[:-1], n, probes)
-    found: Tensor = _estimate(indptr, indices, mean, Z, steps, how)
-    return found
+    result: Tensor = _estimate(indptr, indices, mean, Z, steps, how)
+    return result
 
 
 def quadrature(multiply: Callable[[Tensor], Tensor], Z: Tensor, steps: int) -> Tensor:

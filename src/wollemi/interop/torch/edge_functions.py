@@ -213,8 +213,8 @@ def _function_kernel(
 ) -> Tensor:
     A = matrix_of(indptr, indices, of_columns.shape[-1])
     out = _function_fake(indptr, indices, s, of_rows, of_columns, of_entries, function)
-    given = _given((of_rows, of_columns, of_entries))
-    run(operations.csr_edge_function, A, [(s, 1), *given, (out, 2)], function)
+    operands = _given((of_rows, of_columns, of_entries))
+    run(operations.csr_edge_function, A, [(s, 1), *operands, (out, 2)], function)
     return out
 
 
@@ -275,11 +275,13 @@ def _summed_by_columns(indptr: Tensor, indices: Tensor, x: Tensor, columns: int)
 
 
 def _function_jvp(inputs: Inputs, tangents: Tangents, out: Tensor) -> Tensor:
-    indptr, indices, s, *given, function = inputs
+    indptr, indices, s, *operands, function = inputs
     _, _, t_s, *t_given, _ = tangents
-    moved = [torch.zeros_like(x) if t is None else t for x, t in zip(given, t_given, strict=True)]
+    moved = [
+        torch.zeros_like(x) if t is None else t for x, t in zip(operands, t_given, strict=True)
+    ]
     t_s = torch.zeros_like(s) if t_s is None else t_s
-    rows, columns, entries = (torch.cat([x, t], -2) for x, t in zip(given, moved, strict=True))
+    rows, columns, entries = (torch.cat([x, t], -2) for x, t in zip(operands, moved, strict=True))
     entries = torch.cat([entries, t_s[..., None, :].to(entries.dtype)], -2)
     text = derivatives_of(function).forward.text
     return edge_function(indptr, indices, s, rows, columns, entries, text)

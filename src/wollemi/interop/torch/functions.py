@@ -48,14 +48,14 @@ def pattern_of(A: object) -> Csr:
         return A
     device = A.device if isinstance(A, Tensor) else torch.device("cpu")
     sparse = sparse_of(A, device)
-    found = _matrices.get(A) if isinstance(A, Tensor) else None
-    if found is None:
+    result = _matrices.get(A) if isinstance(A, Tensor) else None
+    if result is None:
         values = sparse.values().detach().reshape(-1)
         values = values.float() if values.dtype is torch.bool else values
-        found = owned_pattern(sparse.pattern, values)
+        result = owned_pattern(sparse.pattern, values)
         if isinstance(A, Tensor):
-            _matrices[A] = found
-    return found
+            _matrices[A] = result
+    return result
 
 
 _matrices: Any = torch.utils.weak.WeakIdKeyDictionary()

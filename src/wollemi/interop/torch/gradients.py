@@ -67,12 +67,12 @@ def fusedmm_gradients(
     out, log_totals : Tensor, optional
         The result, and the log-totals of its softmax, if they were saved.
     """
-    *given, edge, alpha, _ = inputs
+    *operands, edge, alpha, _ = inputs
     wanted = list(needs[_DIFFERENTIABLE])
     if out is None or log_totals is None:
-        found = fusedmm_backward(*given, gradient, edge, alpha, wanted)
+        found = fusedmm_backward(*operands, gradient, edge, alpha, wanted)
     else:
-        found = fusedmm_softmax_backward(*given, gradient, out, log_totals, alpha, wanted)
+        found = fusedmm_softmax_backward(*operands, gradient, out, log_totals, alpha, wanted)
     return (None, None, *found_or_none(found, wanted), None, None, None)
 
 
@@ -94,11 +94,11 @@ def _kernel(
     needs: list[bool],
 ) -> tuple[Tensor, ...]:
     A = matrix_of(indptr, indices, B.shape[-2])
-    found = _empty_gradients(indices, (C, B, D), needs)
+    result = _empty_gradients(indices, (C, B, D), needs)
     operands = [(values, 1), (C, 2), (B, 2), (D, 2), (gradient, 2)]
-    made = zip(found_or_none(found, needs), (1, 2, 2, 2), strict=True)
+    made = zip(found_or_none(result, needs), (1, 2, 2, 2), strict=True)
     run(operations.csr_fusedmm_backward, A, [*operands, *made], alpha, edge)
-    return found
+    return result
 
 
 def _softmax_kernel(
@@ -115,11 +115,11 @@ def _softmax_kernel(
     needs: list[bool],
 ) -> tuple[Tensor, ...]:
     A = matrix_of(indptr, indices, B.shape[-2])
-    found = _empty_gradients(indices, (C, B, D), needs)
+    result = _empty_gradients(indices, (C, B, D), needs)
     operands = [(values, 1), (C, 2), (B, 2), (D, 2), (gradient, 2), (out, 2), (log_totals, 1)]
-    made = zip(found_or_none(found, needs), (1, 2, 2, 2), strict=True)
+    made = zip(found_or_none(result, needs), (1, 2, 2, 2), strict=True)
     run(operations.csr_fusedmm_softmax_backward, A, [*operands, *made], alpha)
-    return found
+    return result
 
 
 def _empty_gradients(

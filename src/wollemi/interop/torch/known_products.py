@@ -107,8 +107,8 @@ def spmm_traced(A: object, B: Tensor, alpha: object, beta: object) -> Tensor | N
     if B.shape[0] != A.shape[1] or B.device != values.device:
         return None
     indptr, indices = indptr_of(id(A), id(A._pattern)), indices_of(id(A))
-    found: Tensor = operators.spmm(indptr, indices, values, B, "auto")
-    return found
+    result: Tensor = operators.spmm(indptr, indices, values, B, "auto")
+    return result
 
 
 def remember(A: object, values: Tensor, B: Tensor, result: Tensor) -> None:

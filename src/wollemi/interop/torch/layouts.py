@@ -165,14 +165,14 @@ def _of_matrix(A: Csr, device: torch.device) -> Sparse:
         if beside is None:
             raise
         return _of_matrix(beside, device)
-    found: Sparse | None = tensors.sparse
-    if found is None or tensors.pattern.indptr.device.type != device.type:
+    result: Sparse | None = tensors.sparse
+    if result is None or tensors.pattern.indptr.device.type != device.type:
         beside = _beside(A, device)
         if beside is not None:
             return _of_matrix(beside, device)
-        found = Sparse(CompressedTensors(pattern_tensors(A, device)), tensors.values, _as_they_are)
-        tensors.sparse = found
-    return found
+        result = Sparse(CompressedTensors(pattern_tensors(A, device)), tensors.values, _as_they_are)
+        tensors.sparse = result
+    return result
 
 
 def _as_they_are(values: Tensor) -> Tensor:

@@ -58,9 +58,9 @@ _tensors: weakref.WeakKeyDictionary[Mask, tuple[Tensor, Tensor]] = weakref.WeakK
 
 def mask_of(first: Tensor, last: Tensor, columns: int) -> Mask:
     """Return the mask of two tensors; it must not outlive them."""
-    found = _seen.get(first, last, columns)
-    if found is not None:
-        return found
+    result = _seen.get(first, last, columns)
+    if result is not None:
+        return result
     key = (*identity(first), *identity(last), columns)
     known = _known.get(key)
     if known is None or known.lost:
@@ -88,14 +88,14 @@ def _remember(key: tuple[Any, ...], mask: Mask, first: Tensor, last: Tensor) -> 
 
 
 def _tensors_of(mask: Mask) -> tuple[Tensor, Tensor]:
-    found = _tensors.get(mask)
-    if found is None:
+    result = _tensors.get(mask)
+    if result is None:
         with outside_of_transforms():
-            found = (tensor_of(mask.first), tensor_of(mask.last))
-            key = (*identity(found[0]), *identity(found[1]), mask.shape[1])
-            _remember(key, _twin(mask, *found), *found)
-        _tensors[mask] = found
-    return found
+            result = (tensor_of(mask.first), tensor_of(mask.last))
+            key = (*identity(result[0]), *identity(result[1]), mask.shape[1])
+            _remember(key, _twin(mask, *result), *result)
+        _tensors[mask] = result
+    return result
 
 
 def _twin(mask: Mask, first: Tensor, last: Tensor) -> Mask:
@@ -193,7 +193,7 @@ def _backward(
     gradient: Tensor,
     log_totals: Tensor | None = None,
 ) -> Gradients:
-    *given, edge, alpha, kernel = inputs
+    *operands, edge, alpha, kernel = inputs
     wanted = list(needs[2:5])
     alone = not (torch.is_grad_enabled() or forward_ad._current_level >= 0)
     if not (alone and executor_of(gradient.device).supports(operations.fusedmm_backward)):
@@ -201,9 +201,9 @@ def _backward(
         listed = operators.fusedmm_backward_of(_by_entries(inputs), needed, out, gradient)
         found = listed[3:6]
     elif log_totals is None:
-        found = _gradients(*given, gradient, edge, alpha, kernel, wanted)
+        found = _gradients(*operands, gradient, edge, alpha, kernel, wanted)
     else:
-        found = _softmax_gradients(*given, gradient, out, log_totals, alpha, kernel, wanted)
+        found = _softmax_gradients(*operands, gradient, out, log_totals, alpha, kernel, wanted)
     return None, None, *found_or_none(found, wanted), None, None, None
 
 
@@ -213,8 +213,8 @@ def _jvp(inputs: Inputs, tangents: Tangents, out: Tensor) -> Tensor | None:
 
 
 def _softmax_inputs(inputs: Inputs) -> tuple[Any, ...]:
-    *given, alpha, kernel = inputs
-    return (*given, "softmax", alpha, kernel)
+    *operands, alpha, kernel = inputs
+    return (*operands, "softmax", alpha, kernel)
 
 
 def _softmax_backward(
@@ -241,10 +241,10 @@ fusedmm_softmax: OpOverload = define(
 
 
 def _recorded(keyset: DispatchKeySet, *inputs: OperatorArgument) -> Tensor | None:
-    *given, edge, alpha, kernel = inputs
-    if edge != "softmax" or not saves_log_totals(operations.fusedmm_softmax, given[2]):
+    *operands, edge, alpha, kernel = inputs
+    if edge != "softmax" or not saves_log_totals(operations.fusedmm_softmax, operands[2]):
         return None
-    out: Tensor = fusedmm_softmax.redispatch(keyset, *given, alpha, kernel)[0]
+    out: Tensor = fusedmm_softmax.redispatch(keyset, *operands, alpha, kernel)[0]
     return out
 
 
@@ -272,10 +272,10 @@ def _gradient_kernel(
     needs: list[bool],
 ) -> tuple[Tensor, ...]:
     A = mask_of(first, last, B.shape[-2])
-    found = _empty_gradients((C, B, D), needs)
-    operands = [(x, 2) for x in (C, B, D, gradient, *found_or_none(found, needs))]
+    result = _empty_gradients((C, B, D), needs)
+    operands = [(x, 2) for x in (C, B, D, gradient, *found_or_none(result, needs))]
     run(operations.fusedmm_backward, A, operands, alpha, edge, kernel)
-    return found
+    return result
 
 
 def _softmax_gradient_kernel(
@@ -292,11 +292,11 @@ def _softmax_gradient_kernel(
     needs: list[bool],
 ) -> tuple[Tensor, ...]:
     A = mask_of(first, last, B.shape[-2])
-    found = _empty_gradients((C, B, D), needs)
-    given = [*((x, 2) for x in (C, B, D, gradient, out)), (log_totals, 1)]
-    made = [(x, 2) for x in found_or_none(found, needs)]
-    run(operations.fusedmm_softmax_backward, A, [*given, *made], alpha, kernel)
-    return found
+    result = _empty_gradients((C, B, D), needs)
+    operands = [*((x, 2) for x in (C, B, D, gradient, out)), (log_totals, 1)]
+    made = [(x, 2) for x in found_or_none(result, needs)]
+    run(operations.fusedmm_softmax_backward, A, [*operands, *made], alpha, kernel)
+    return result
 
 
 def _empty_gradients(operands: tuple[Tensor, ...], needs: list[bool]) -> tuple[Tensor, ...]:

@@ -93,10 +93,10 @@ def _softmax_kernel(
     kernel: str,
 ) -> tuple[Tensor, Tensor]:
     A = matrix_of(indptr, indices, B.shape[-2])
-    found = attended_by_softmax(C, D)
-    operands = [(values, 1), (C, 2), (B, 2), (D, 2), *zip(found, (2, 1), strict=True)]
+    result = attended_by_softmax(C, D)
+    operands = [(values, 1), (C, 2), (B, 2), (D, 2), *zip(result, (2, 1), strict=True)]
     run(operations.csr_fusedmm_softmax, A, operands, alpha, kernel)
-    return found
+    return result
 
 
 # ---- shapes of results

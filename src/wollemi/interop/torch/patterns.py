@@ -96,9 +96,9 @@ def matrix_of(indptr: Tensor, indices: Tensor, columns: int) -> Csr:
 
     Its prepared data are cached as long as the tensors live and are not written to.
     """
-    found = _seen.get(indptr, indices, columns)
-    if found is not None:
-        return found
+    result = _seen.get(indptr, indices, columns)
+    if result is not None:
+        return result
     key = (*identity(indptr), *identity(indices), columns)
     known = _known.get(key)
     if known is None or known.lost:
@@ -251,8 +251,8 @@ class Tensors:
             with outside_of_transforms():
                 self._array, self._values = owner.data, tensor_of(owner.data)
             keep_updated(owner, _VALUES, ValuesOfMatrix(self._values))
-        found: Tensor = self._values
-        return found
+        result: Tensor = self._values
+        return result
 
 
 #: Tensors by the ``id`` of their matrix.
@@ -266,10 +266,10 @@ def _drop(tensors: dict[int, Tensors], number: int, _: object) -> None:
 def tensors_of(A: Csr) -> Tensors:
     """Return the arrays of a matrix as tensors, converted once."""
     number = id(A)
-    found = known_tensors.get(number)
-    if found is None or not found.are_of(A):
-        found = known_tensors[number] = Tensors(A, partial(_drop, known_tensors, number))
-    return found
+    result = known_tensors.get(number)
+    if result is None or not result.are_of(A):
+        result = known_tensors[number] = Tensors(A, partial(_drop, known_tensors, number))
+    return result
 
 
 @constant
@@ -292,8 +292,8 @@ def data_of(identity: int) -> Tensor:
 
 def with_id(identity: int) -> Csr:
     """Return the matrix with this ``id``, which the caller keeps alive."""
-    found: Csr = ctypes.cast(identity, ctypes.py_object).value
-    return found
+    result: Csr = ctypes.cast(identity, ctypes.py_object).value
+    return result
 
 
 def pattern_tensors(A: Csr, device: torch.device) -> Pattern:
@@ -337,6 +337,6 @@ def owned_pattern(pattern: Pattern, values: Tensor) -> Csr:
     twin = matrix_of(pattern.indptr, pattern.indices, pattern.shape[1])
     on = twin.executor
     arrays = (native_of(on, t) for t in (values, pattern.indices, pattern.indptr))
-    made = Csr._from_arrays(on, pattern.shape, *arrays)
-    made._pattern = twin._pattern
-    return made
+    result = Csr._from_arrays(on, pattern.shape, *arrays)
+    result._pattern = twin._pattern
+    return result

@@ -275,10 +275,10 @@ class TorchLinks(RankLinks):
 
 def _of_ranks(runs: list[tuple[int, int, int]], size: int, width: int) -> list[int]:
     """Return the bytes of each rank's rows, 0 if it has none."""
-    found = [0] * size
+    result = [0] * size
     for rank, begin, end in runs:
-        found[rank] = (end - begin) * width
-    return found
+        result[rank] = (end - begin) * width
+    return result
 
 
 def _tensor(array: HostArray) -> Any:

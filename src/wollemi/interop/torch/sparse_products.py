@@ -160,8 +160,8 @@ def _kernel(*operands: Any) -> Tensor:
 
 def _fake(*operands: Any) -> Tensor:
     *terms, x, _, role = operands
-    made: Tensor = x.new_empty((*x.shape[:-1], terms[3 * role].shape[0] - 1))
-    return made
+    result: Tensor = x.new_empty((*x.shape[:-1], terms[3 * role].shape[0] - 1))
+    return result
 
 
 def _backward(inputs: Inputs, needs: Sequence[bool], out: Tensor, gradient: Tensor) -> Gradients:

@@ -176,12 +176,12 @@ def _vectors_kernel(
 ) -> tuple[Tensor, Tensor]:
     A = matrix_of(indptr, indices, columns)
     find = spectrum.singular_triplets if beside else spectrum.eigenpairs
-    found = _vectors_fake(indptr, indices, values, columns, beside, wanted, system)
+    result = _vectors_fake(indptr, indices, values, columns, beside, wanted, system)
     for place in np.ndindex(*values.shape[:-1]):
         pairs = tensor_of(find(_with_values(A, values[place]), wanted))
-        found[0][place].copy_(pairs[:-1])
-        found[1][place].copy_(pairs[-1])
-    return found
+        result[0][place].copy_(pairs[:-1])
+        result[1][place].copy_(pairs[-1])
+    return result
 
 
 def _with_values(A: Csr, values: Tensor) -> Csr:
