@@ -143,7 +143,7 @@ def lobpcg(
     if len(shape) != 2:
         raise ShapeMismatch(f"X: expected vectors of shape (n, k), got {shape}")
     n = int(shape[0])
-    operator, B = (_operator(operator_or_none, n, X) for operator_or_none in (A, B))
+    operator, B = (_operator(matrix, n, X) for matrix in (A, B))
     if callable(M) and not hasattr(M, "shape"):
         M = _operator(M, n, X)
     solver = Lobpcg(
@@ -229,11 +229,9 @@ def svds(
         if rng is not None:
             raise InvalidArgument("svds: expected rng or random_state, got both: give rng alone")
         rng = random_state
-    spectrum = SingularValues(
-        A, k=k, which=which, ncv=ncv, rtol=tol, maxiter=maxiter, seed=_seed(rng)
-    )
-    _require_finite("svds", spectrum.measures()[0])
-    result = spectrum.solve(v0)
+    svd = SingularValues(A, k=k, which=which, ncv=ncv, rtol=tol, maxiter=maxiter, seed=_seed(rng))
+    _require_finite("svds", svd.measures()[0])
+    result = svd.solve(v0)
     if not result.converged:
         done = sum(stop == Stop.CONVERGED for stop in result.stops)
         raise NotConverged(
