@@ -73,9 +73,9 @@ def better_vector(
         chosen = -1 if largest else 0
         value, c = float(values[chosen]), vectors[:, [chosen]]
         if value > bound if largest else value < bound:
-            result = executor.zeros((n, 1), basis.dtype)
-            tall.times(executor, V, c, result)
-            return result
+            found = executor.zeros((n, 1), basis.dtype)
+            tall.times(executor, V, c, found)
+            return found
         if count < steps:
             residual = grown.S[:, k + count : k + count + 1]  # zero so far
             tall.times(executor, images[:, :count], c, residual)

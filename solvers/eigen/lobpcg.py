@@ -178,8 +178,8 @@ class Lobpcg(EigenSolver, metaclass=Configurable):
             "M": self._moved(executor),
             "B": None if self.B is None else self.B.to(executor),
         }
-        result: Self = type(self)(self.A.to(executor), **options)
-        return result
+        made: Self = type(self)(self.A.to(executor), **options)
+        return made
 
     def _moved(self, executor: Executor | str) -> Any:
         """Return the preconditioner on another executor, or its settings."""
@@ -347,13 +347,13 @@ class _Solve:
                     tall.copy(self.executor, R, W)
                 else:
                     M._apply(R, W, 1.0, 0.0)
-                result = self.basis.orthonormalize(old, count)
-                if result or not self.P:
+                found = self.basis.orthonormalize(old, count)
+                if found or not self.P:
                     break
                 self._forget_directions()
-            if result or self.basis.overflowed:
-                self.without_M += result > 0 and M is not self.M
-                return result
+            if found or self.basis.overflowed:
+                self.without_M += found > 0 and M is not self.M
+                return found
         return 0
 
     def _rayleigh_ritz(self, T: Numbers, added: int, active: Numbers | None = None) -> None:
@@ -447,5 +447,5 @@ def _orthonormal_to(C: Numbers, D: Numbers) -> Numbers:
     U, s, _ = scipy.linalg.svd(D, full_matrices=False)
     U = U[:, s > 1e-10 * max(float(s[0]), 1e-10)]
     # the singular vectors of small singular values have lost digits
-    result: Numbers = scipy.linalg.qr(U - C @ (C.conj().T @ U), mode="economic")[0]
-    return result
+    made: Numbers = scipy.linalg.qr(U - C @ (C.conj().T @ U), mode="economic")[0]
+    return made

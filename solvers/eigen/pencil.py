@@ -91,9 +91,9 @@ class Pencil:
         """Return ``B X``, or ``X`` itself without ``B``."""
         if self.B is None:
             return X
-        result = self.executor.allocate(tuple(X.shape), self.dtype)
-        self.B._multiply(X, result, 1.0, 0.0)
-        return result
+        made = self.executor.allocate(tuple(X.shape), self.dtype)
+        self.B._multiply(X, made, 1.0, 0.0)
+        return made
 
     def judged(self, X: Array, values: Numbers, seen: float = 0.0) -> tuple[Numbers, Numbers]:
         """Return the norms of the true residuals of pairs, and their upper bounds.
@@ -151,14 +151,14 @@ class Pencil:
 
         Pairs must also be orthonormal, and eigenvalues representable in the user's units.
         """
-        result = verdicts(norms, limits, why)
+        found = verdicts(norms, limits, why)
         for c in np.flatnonzero(~survive(values, self.a - self.b, self.eps)):
-            if result[c] != Stop.NOT_FINITE:
-                result[c] = Stop.OUT_OF_RANGE
+            if found[c] != Stop.NOT_FINITE:
+                found[c] = Stop.OUT_OF_RANGE
         if all(np.isfinite(norms)):
             for c in np.flatnonzero(~self.orthonormal(X)):
-                result[c] = Stop.STAGNATED if result[c] == Stop.CONVERGED else result[c]
-        return result
+                found[c] = Stop.STAGNATED if found[c] == Stop.CONVERGED else found[c]
+        return found
 
     def orthonormal(self, X: Array) -> Numbers:
         """Return for each vector whether it is orthonormal to the others, to half of the digits.

@@ -74,7 +74,7 @@ class Transformed:
         """
         assert self.inverse is not None
         assert self.sigma is not None
-        result = self.executor.copy(X)
+        made = self.executor.copy(X)
         for c, value in enumerate(values):
             factor = float(value) - self.sigma
             if factor == 0:
@@ -86,8 +86,8 @@ class Transformed:
             else:
                 self.B._apply(x, Bx, 1.0, 0.0)
             self.inverse._apply(Bx, y, 1.0, 0.0)
-            self.executor.run(vector.axpby, y, result[:, c : c + 1], factor, 0.0)
-        return result
+            self.executor.run(vector.axpby, y, made[:, c : c + 1], factor, 0.0)
+        return made
 
     def applied(self, X: Array, values: Numbers) -> Array:
         """Return the operator times Ritz vectors, divided by their values, none of which is 0.
@@ -95,7 +95,7 @@ class Transformed:
         For "cayley" and "buckling", this reduces components along eigenvectors with values near 0,
         which are eigenvalues of the pencil near ``-sigma`` or 0.
         """
-        result = self.executor.copy(X)
+        made = self.executor.copy(X)
         for c, value in enumerate(values):
             x, y, Bx = (self.executor.zeros((int(X.shape[0]), 1), X.dtype) for _ in range(3))
             self.executor.run(vector.axpby, X[:, c : c + 1], x, 1.0, 0.0)
@@ -104,8 +104,8 @@ class Transformed:
             else:
                 self.inner._apply(x, Bx, 1.0, 0.0)
             self.apply(x, Bx, y)
-            self.executor.run(vector.axpby, y, result[:, c : c + 1], 1.0 / float(value), 0.0)
-        return result
+            self.executor.run(vector.axpby, y, made[:, c : c + 1], 1.0 / float(value), 0.0)
+        return made
 
     def original(self, values: Numbers) -> Numbers:
         """Return eigenvalues of the pencil for eigenvalues of the operator."""
