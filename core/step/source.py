@@ -1,7 +1,7 @@
 """Loading of steps from source files for the build, which has no NumPy yet; solvers import it.
 
-Only the steps of a file are executed, with the functions and constants that they use, from this
-file and from other files of the folder. This module needs only the standard library.
+Only the steps of a file are executed, with the functions, records and constants that they use, from
+this file and from other files of the folder. This module needs only the standard library.
 """
 
 from __future__ import annotations
@@ -13,6 +13,9 @@ from types import ModuleType
 
 #: The package that steps may import from, in addition to modules of their own folder.
 STEP_PACKAGE = "core.step"
+
+#: The module of the standard library that steps may import from: ``NamedTuple`` makes records.
+RECORDS = "typing"
 
 
 def load_steps(package: str, folder: Path) -> None:
@@ -109,6 +112,8 @@ class _Loader:
             source == self.step_package or source.startswith(f"{self.package}.")
         ):
             return
+        if statement.module == RECORDS:
+            return
         names = ", ".join(alias.name for alias in statement.names)
         if statement.module == f"wollemi.{STEP_PACKAGE}":
             dots = "." * (module.__name__.count(".") - self.package.count(".") + 1)
@@ -151,7 +156,7 @@ def _definitions(tree: ast.Module) -> dict[str, ast.stmt]:
     """Return the defining statement of each name in a file."""
     result: dict[str, ast.stmt] = {}
     for statement in tree.body:
-        if isinstance(statement, ast.FunctionDef):
+        if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
             result[statement.name] = statement
         elif isinstance(statement, ast.Assign):
             for target in statement.targets:
@@ -168,6 +173,9 @@ def _names(statement: ast.stmt) -> set[str]:
     if isinstance(statement, ast.FunctionDef):
         parts: list[ast.AST] = [*statement.body, *statement.decorator_list]
         parts += [d for d in (*statement.args.defaults, *statement.args.kw_defaults) if d]
+    elif isinstance(statement, ast.ClassDef):  # a record: annotations stay strings
+        parts = [*statement.bases, *statement.decorator_list]
+        parts += [d.value for d in statement.body if isinstance(d, ast.AnnAssign) and d.value]
     else:
         parts = [statement]
     return {n.id for part in parts for n in ast.walk(part) if isinstance(n, ast.Name)}

@@ -245,6 +245,23 @@ def test_the_build_finds_steps_without_what_solvers_import(tmp_path: Path):
     assert [p.name for p in found.parameters] == ["x", "y", "rho"]
 
 
+def test_the_build_executes_the_records_of_steps(tmp_path: Path):
+    folder = tmp_path / "records"
+    folder.mkdir()
+    text = SOURCE.format(beside="two", group="test_records", y="w.y")
+    (folder / "one.py").write_text(text)
+    (folder / "two.py").write_text(
+        "from typing import Any, NamedTuple\n"
+        "from ..core.step import dot\n\n"
+        "class Pair(NamedTuple):\n    left: Any\n    right: Any = None\n\n"
+        "def helper(x, y):\n    pair = Pair(x, y)\n    return dot(pair.left, pair.right)\n"
+    )
+    with OPERATIONS.locally():
+        load_steps("wollemi", folder)
+        found = OPERATIONS["test_records.product"]
+    assert [p.name for p in found.parameters] == ["x", "y", "rho"]
+
+
 def test_the_build_names_what_a_step_must_not_use(tmp_path: Path):
     folder = tmp_path / "broken"
     folder.mkdir()
