@@ -153,15 +153,14 @@ def device(file: Path) -> str:
 
 def load(file: Path) -> str:
     """Return how many cores other programs used meanwhile, as a sentence; "" if it is not known."""
-    cores = [
-        line["other_cores"]
-        for records in groups_of_records(file)
-        for line in records
-        if line.get("other_cores") is not None
-    ]
+    timed = [line for records in groups_of_records(file) for line in records]
+    cores = [line["other_cores"] for line in timed if line.get("other_cores") is not None]
     if not cores:
         return ""
-    about = next(line for line in lines_of(file) if line["kind"] == "environment")
+    runs = {line["run"] for line in timed}
+    about = [
+        line for line in lines_of(file) if line["kind"] == "environment" and line["run"] in runs
+    ][-1]
     low, middle, high = (float(q) for q in np.percentile(cores, (0, 50, 100)))
     spare = ", also the core that a library of one thread leaves" * ("threads" in about["device"])
     return (

@@ -68,6 +68,9 @@ def test_a_file_has_the_runs_of_one_device(tmp_path: Path) -> None:
     file.write_text("\n".join(map(json.dumps, mine)), encoding="utf-8")
     assert how_fast.device(file) == "two cores of an Intel Xeon"
     assert "0.5 of 2 cores (median; 0.5 to 0.5)" in how_fast.load(file)
+    earlier = {"kind": "environment", "run": "no times", "cores": 64, "device": {"name": "other"}}
+    file.write_text("\n".join(map(json.dumps, [earlier, *mine])), encoding="utf-8")
+    assert "0.5 of 2 cores" in how_fast.load(file)
     both = mine + lines("b", "AMD EPYC")
     file.write_text("\n".join(map(json.dumps, both)), encoding="utf-8")
     with pytest.raises(ValueError, match=r"AMD EPYC.*Intel Xeon"):

@@ -15,6 +15,7 @@ pytestmark = pytest.mark.gpu
 
 PROGRAM = """
 import {first}
+import gc
 import cupy, torch
 import numpy as np, scipy.sparse as sp
 import wollemi as wl
@@ -31,6 +32,7 @@ def step():
     return (out.detach(), *torch.autograd.grad((out ** 2).sum(), x))
 
 def used():
+    gc.collect()  # both counts are without garbage
     return torch.cuda.memory_allocated() + cupy.get_default_memory_pool().used_bytes()
 
 side = torch.cuda.Stream()
@@ -50,7 +52,7 @@ for turn in range(100):
     del got, want
     if turn == 9:
         early = used()
-assert used() == early, (used(), early)
+assert used() <= early, (used(), early)
 print("equal")
 """
 
