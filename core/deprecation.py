@@ -178,7 +178,7 @@ def named_options(*names: str, positional: int, since: str, removal: str) -> Cal
     Examples
     --------
     >>> import warnings
-    >>> @named_options("alpha", kept=1, since="0.3", removal="0.5")
+    >>> @named_options("alpha", positional=1, since="0.3", removal="0.5")
     ... def scaled(x, *, alpha=1.0):
     ...     return alpha * x
     >>> with warnings.catch_warnings():

@@ -164,14 +164,7 @@ class Configurable(OperatorType):
         if cls.old_options is not None:
             arguments, options = cls.old_options.by_name(cls, arguments, options)
         _require_known(cls, options, [*option_names(cls), *_OPERANDS])
-        from .distributed.shared import (
-            guarded,
-            is_shared,
-            on_every_member,
-            operators_among,
-            shared_among,
-        )
-        from .edges import agree_on_call
+        from .distributed.shared import constructing, is_shared, on_every_member, shared_among
 
         if batch_among(arguments, options):
             return cls._of_batch(arguments, options)
@@ -184,13 +177,13 @@ class Configurable(OperatorType):
         if group is not None:
             return on_every_member(group, cls, arguments, options)
         began = perf_counter()
-        with guarded(arguments, options), explained(cls, options):
-            agree_on_call(operators_among(arguments, options), cls, _given(cls, arguments, options))
+        named = _given(cls, arguments, options)
+        with constructing(cls, arguments, options, named), explained(cls, options):
             made = super().__call__(*arguments, **options)
         require_begun(made)
         M = options.get("M", arguments[1] if len(arguments) > 1 else None)
         record_setup(made, began, *([M] if isinstance(type(M), Configurable) else ()))
-        made.__dict__["_options"] = _given(cls, arguments, options)
+        made.__dict__["_options"] = named
         return made
 
     def _of_batch(cls, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:

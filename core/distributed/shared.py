@@ -7,8 +7,8 @@ on every member. Thus solvers and preconditioners need no code for groups.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import is_dataclass, replace
 from numbers import Number
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 import numpy as np
 
 from ..described import facts_table, side_by_side
+from ..edges import agree_on_call
 from ..errors import InvalidArgument, MemberFailed, SolveInterrupted, UnsupportedOperation
 from ..linop import LinOp
 from ..loggers import Logger
@@ -409,6 +410,32 @@ def is_shared(arguments: tuple[Any, ...], options: dict[str, Any]) -> bool:
 def guarded(arguments: tuple[Any, ...], options: dict[str, Any]) -> AbstractContextManager[None]:
     """Return a context that tells other ranks of a failure, for operators that they share."""
     return _guard_of(operators_among(arguments, options)) or nullcontext()
+
+
+@contextmanager
+def constructing(
+    kind: type, arguments: tuple[Any, ...], options: dict[str, Any], named: Mapping[str, Any]
+) -> Iterator[None]:
+    """Tell other ranks of a failed construction, after all of them have begun the same one.
+
+    Parameters
+    ----------
+    kind : type
+        The class.
+    arguments, options : tuple, dict
+        Its arguments by position and by name.
+    named : mapping
+        All options by name.
+
+    Raises
+    ------
+    GroupMismatch
+        On every rank, if ranks construct different classes or give different options.
+    """
+    operators = operators_among(arguments, options)
+    with _guard_of(operators) or nullcontext():
+        agree_on_call(operators, kind, named)
+        yield
 
 
 def _guard_of(operators: list[LinOp]) -> AbstractContextManager[None] | None:

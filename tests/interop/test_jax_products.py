@@ -296,7 +296,9 @@ def test_patterns_without_entries_rows_or_columns() -> None:
 
 
 def test_operands_that_do_not_fit_are_told() -> None:
-    with pytest.raises(ShapeMismatch, match=r"B: expected shape \(5, k\)"):
+    with pytest.raises(
+        ShapeMismatch, match=r"B: expected shape \(5,\), \(5, k\) or \(\.\.\., 5, k\), got"
+    ):
         jax.jit(lambda b: wj.spmm(A, b))(C)
     with pytest.raises(ShapeMismatch, match=r"values: expected shape \(10,\)"):
         wj.spmm(A, B, values=VALUES[:3])

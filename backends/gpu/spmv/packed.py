@@ -203,7 +203,7 @@ def slice_pointers(xp: ModuleType, length: Array, warp: int) -> Any:
 class SliceLayout(NamedTuple):
     """The beginnings of slices, their total size, and their common width or 0."""
 
-    pointers: Any
+    pointers: Array
     total: int
     width: int
 
