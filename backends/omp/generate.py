@@ -246,6 +246,6 @@ def write(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
+    if len(sys.argv) != 2 or sys.argv[1].startswith("-"):  # an option is no folder
         sys.exit("usage: generate.py OUTDIR")
     write(Path(sys.argv[1]))
