@@ -88,7 +88,7 @@ def not_flushed(executor: Executor, values: Array) -> Array:
 
 
 def number_beside(number: Any, values: Array, own_values: Array) -> Any:
-    """Return a number, in the dtype of ``own_values`` if ``values`` are those in a wider dtype."""
+    """Return a number, in the dtype of ``own_values`` if ``values`` are these in a wider dtype."""
     if values is own_values:
         return number
     with np.errstate(over="ignore"):

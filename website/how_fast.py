@@ -132,6 +132,12 @@ def races(file: Path) -> list[Race]:
     return [race for race in made.values() if race.chosen is not None and race.others]
 
 
+def environments(file: Path) -> list[dict[str, Any]]:
+    """Return the environments of the runs with times that are shown, the earliest first."""
+    runs = {records[0]["run"] for records in groups_of_records(file)}
+    return [e for e in lines_of(file) if e["kind"] == "environment" and e["run"] in runs]
+
+
 def device(file: Path) -> str:
     """Return the device of the runs of a file whose times are shown, in words.
 
@@ -140,12 +146,7 @@ def device(file: Path) -> str:
     ValueError
         If they ran on several.
     """
-    runs = {records[0]["run"] for records in groups_of_records(file)}
-    found = {
-        named(line["device"])
-        for line in lines_of(file)
-        if line["kind"] == "environment" and line["run"] in runs
-    }
+    found = {named(line["device"]) for line in environments(file)}
     if len(found) != 1:
         raise ValueError(f"{file} has runs on {sorted(found)}; keep those of one device")
     return found.pop()
@@ -153,14 +154,15 @@ def device(file: Path) -> str:
 
 def load(file: Path) -> str:
     """Return how many cores other programs used meanwhile, as a sentence; "" if it is not known."""
-    timed = [line for records in groups_of_records(file) for line in records]
-    cores = [line["other_cores"] for line in timed if line.get("other_cores") is not None]
+    cores = [
+        line["other_cores"]
+        for records in groups_of_records(file)
+        for line in records
+        if line.get("other_cores") is not None
+    ]
     if not cores:
         return ""
-    runs = {line["run"] for line in timed}
-    about = [
-        line for line in lines_of(file) if line["kind"] == "environment" and line["run"] in runs
-    ][-1]
+    about = environments(file)[-1]
     low, middle, high = (float(q) for q in np.percentile(cores, (0, 50, 100)))
     spare = ", also the core that a library of one thread leaves" * ("threads" in about["device"])
     return (

@@ -18,6 +18,7 @@ import wollemi as wl
 from wollemi.core.errors import MissingPackage, UnsupportedOperation
 from wollemi.core.executor import Executor
 
+from .page.numbers import Spread
 from .timing import Contender, interleave, pace_of
 
 #: The parts, and the modules with a function ``goals(on, scale)`` that yields their lines.
@@ -35,15 +36,6 @@ PARTS = {
 
 #: Samples of a time, and the least seconds of each.
 SAMPLES, LEAST = 9, 2e-3
-
-
-@dataclass(frozen=True)
-class Quartiles:
-    """The median and the quartiles of samples of a call, in seconds or joules."""
-
-    low: float
-    median: float
-    high: float
 
 
 @dataclass(frozen=True)
@@ -100,7 +92,7 @@ class Goal:
 
 def time_of(
     call: Callable[[], Any], on: Executor, wait: Callable[[], None] | None = None
-) -> Quartiles:
+) -> Spread:
     """Return the time of a call, after one call for one-time work.
 
     A sample is some calls, then one wait: for the device, or as ``wait`` does.
@@ -112,11 +104,11 @@ def time_of(
     contender = Contender("", call, wait, pace=pace)
     found = interleave([contender], batches=SAMPLES, batch_seconds=LEAST)[""]
     low, high = found.quartiles
-    return Quartiles(low, found.median, high)
+    return Spread(low, found.median, high)
 
 
 def seconds(
-    name: str, found: Quartiles, unit: str, *, most: float | None = None, least: float | None = None
+    name: str, found: Spread, unit: str, *, most: float | None = None, least: float | None = None
 ) -> Goal:
     """Return a goal for a time, in ``"us"``, ``"ms"`` or ``"s"``."""
     factor = {"us": 1e6, "ms": 1e3, "s": 1.0}[unit]
@@ -126,8 +118,8 @@ def seconds(
 
 def ratio(
     name: str,
-    one: Quartiles,
-    other: Quartiles,
+    one: Spread,
+    other: Spread,
     *,
     most: float | None = None,
     least: float | None = None,

@@ -22,8 +22,9 @@ import numpy as np
 
 from wollemi.core.executor import Executor
 
-from .acceptance import Goal, Quartiles, seconds, time_of
+from .acceptance import Goal, seconds, time_of
 from .generators import DEGREE_POWER, SEED, WITHIN
+from .page.numbers import Spread
 
 
 class Graph(NamedTuple):
@@ -70,7 +71,7 @@ def goals(on: Executor, scale: int) -> Iterator[Goal]:
                least=1.3)  # fmt: skip
 
 
-def _times(on: Executor, graph: Graph, scale: int) -> tuple[Quartiles, Quartiles, int]:
+def _times(on: Executor, graph: Graph, scale: int) -> tuple[Spread, Spread, int]:
     import torch
 
     from wollemi.interop.torch import Pattern, fusedmm
@@ -130,7 +131,7 @@ def communities(xp: Any, nodes: int, edges: int) -> tuple[Any, Any]:
     return xp.searchsorted(found, starts).astype(np.int32), (found % nodes).astype(np.int32)
 
 
-def _clock(call: Callable[[], Any], on: Executor, few: bool) -> Quartiles:
+def _clock(call: Callable[[], Any], on: Executor, few: bool) -> Spread:
     """Return the time, on a GPU by replays of a graph: the published times are of kernels alone."""
     if on.backend != "cuda":
         return time_of(call, on)
@@ -141,4 +142,4 @@ def _clock(call: Callable[[], Any], on: Executor, few: bool) -> Quartiles:
     rounds = 3 if few else 9
     taken = [once() for _ in range(rounds)]
     low, median, high = (1e-6 * q for q in np.percentile(taken, (25, 50, 75)))
-    return Quartiles(float(low), float(median), float(high))
+    return Spread(float(low), float(median), float(high))

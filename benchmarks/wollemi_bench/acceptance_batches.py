@@ -11,7 +11,8 @@ import wollemi as wl
 from wollemi.core.executor import Executor
 
 from . import batches
-from .acceptance import Goal, Quartiles, ratio, seconds, time_of
+from .acceptance import Goal, ratio, seconds, time_of
+from .page.numbers import Spread
 
 #: Milliseconds at most, by the first word of the family and the method.
 MOST = {
@@ -48,8 +49,8 @@ def goals(on: Executor, scale: int) -> Iterator[Goal]:
     yield from _gradients(on, scale)
 
 
-def _exact(value: float) -> Quartiles:
-    return Quartiles(value, value, value)
+def _exact(value: float) -> Spread:
+    return Spread(value, value, value)
 
 
 def _over_copy(name: str, family: batches.Family, on: Executor, found: Any) -> Goal:

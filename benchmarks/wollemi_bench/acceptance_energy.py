@@ -18,8 +18,9 @@ import scipy.sparse as sp
 import wollemi as wl
 from wollemi.core.executor import Executor
 
-from .acceptance import Goal, Quartiles, ratio
+from .acceptance import Goal, ratio
 from .cases import SEED, case
+from .page.numbers import Spread
 from .peers import Absent, Peer, peers
 from .race_peers import RacePeer, Wollemi, race_peers
 from .race_systems import RaceSystem, systems
@@ -30,7 +31,7 @@ PRODUCTS = ("stencil7:160", "stencil27:100", "rmat:20,16000000", "uniform:200000
 #: Systems of solves, by a part of their name.
 SOLVES = ("Poisson 128^3", "Poisson 1000^2", "boxes", "convection")
 
-#: Peers that run on a GPU; the other ones of a race run on its host, whose energy is not measured.
+#: Peers that run on a GPU. The other ones run on its host, and its energy is not measured.
 ON_GPU = ("warp", "torch-sla", "jax", "cupy")
 
 #: Samples of a call, the least seconds of each, and the seconds of calls between two waits.
@@ -126,7 +127,7 @@ def _lines(
         yield ratio(f"{name}, {peer} over wollemi", other, ours, least=1.0)
 
 
-def joules(work: Work, on: Executor, least: float = LEAST) -> Quartiles:
+def joules(work: Work, on: Executor, least: float = LEAST) -> Spread:
     """Return the joules of a call: the least, the median and the most of some samples.
 
     Raises
@@ -152,4 +153,4 @@ def joules(work: Work, on: Executor, least: float = LEAST) -> Quartiles:
             work.synchronize()
         assert seen.energy is not None
         samples.append(seen.energy.joules / count)
-    return Quartiles(min(samples), float(np.median(samples)), max(samples))
+    return Spread(min(samples), float(np.median(samples)), max(samples))

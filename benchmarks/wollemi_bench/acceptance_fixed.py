@@ -9,8 +9,9 @@ import wollemi as wl
 from wollemi.core.executor import Executor
 
 from . import fixed_costs
-from .acceptance import Goal, Quartiles, ratio, seconds, time_of
+from .acceptance import Goal, ratio, seconds, time_of
 from .cases import case
+from .page.numbers import Spread
 
 #: Microseconds at most, by the name of the call.
 MOST = {
@@ -27,7 +28,7 @@ def goals(on: Executor, scale: int) -> Iterator[Goal]:
     side = fixed_costs.SIDE if scale == 1 else 8
     for name, call in fixed_costs.calls(on, side).items():
         cost = fixed_costs.measured(on, name, call)
-        found = Quartiles(cost.low, cost.median, cost.high)
+        found = Spread(cost.low, cost.median, cost.high)
         yield seconds(f"{name}, {side}^3", found, "us", most=MOST.get(name))
     yield from _plans(on, max(8, round(180 / scale ** (1 / 3))))
 
@@ -44,7 +45,7 @@ def _plans(on: Executor, side: int) -> Iterator[Goal]:
     yield ratio(f"first A.T @ x over a product, {entries}", transposed, product)
 
 
-def _first(S: object, on: Executor, x: object, name: str) -> Quartiles:
+def _first(S: object, on: Executor, x: object, name: str) -> Spread:
     """Return the time of a first product with matrices that are made anew."""
     found = []
     for _ in range(4):
@@ -55,4 +56,4 @@ def _first(S: object, on: Executor, x: object, name: str) -> Quartiles:
         on.synchronize()
         found.append(time.perf_counter() - began)
     found = sorted(found[1:])  # the first compiles
-    return Quartiles(found[0], found[1], found[2])
+    return Spread(found[0], found[1], found[2])

@@ -11,8 +11,9 @@ import numpy as np
 import wollemi as wl
 from wollemi.core.executor import Executor
 
-from .acceptance import Goal, Quartiles, ratio, seconds, time_of
+from .acceptance import Goal, ratio, seconds, time_of
 from .cases import case
+from .page.numbers import Spread
 
 #: Columns of the dense operand.
 COLUMNS = 64
@@ -44,7 +45,7 @@ def goals(on: Executor, scale: int) -> Iterator[Goal]:
     yield ratio(f"BCOO over spmm, {shape}", bcoo, within)
 
 
-def _time_of(call: Callable[[], Any], on: Executor) -> Quartiles:
+def _time_of(call: Callable[[], Any], on: Executor) -> Spread:
     """Return the time of a program of JAX, of which calls follow each other without a wait.
 
     ``wl.spmm`` is timed in the same way.
@@ -60,7 +61,7 @@ def _time_of(call: Callable[[], Any], on: Executor) -> Quartiles:
     return time_of(submit, on, wait)
 
 
-def _host_time(jax: Any, wj: Any, on: Executor) -> Quartiles:
+def _host_time(jax: Any, wj: Any, on: Executor) -> Spread:
     """Return the additional time of an operation in a program of many small ones."""
     tiny = wl.Csr(case("stencil5:8").matrix().astype(np.float32), executor=on)
     x = jax.numpy.ones((tiny.shape[1], 1), np.float32)
@@ -85,4 +86,4 @@ def _host_time(jax: Any, wj: Any, on: Executor) -> Quartiles:
         if turn:  # the first one compiles
             found.append((took[LONG] - took[SHORT]) / (LONG - SHORT))
     low, median, high = (float(q) for q in np.percentile(found, (25, 50, 75)))
-    return Quartiles(low, median, high)
+    return Spread(low, median, high)

@@ -15,7 +15,8 @@ import numpy as np
 import wollemi as wl
 from wollemi.core.executor import Executor
 
-from .acceptance import Goal, Quartiles, ratio, seconds, time_of
+from .acceptance import Goal, ratio, seconds, time_of
+from .page.numbers import Spread
 
 #: Iterations of the long solve and of the short one.
 LONG, SHORT = 110, 10
@@ -223,11 +224,11 @@ def _operator(on: Executor, side: int, apply: Callable[[Any, Any], None]) -> Any
     return wl.LinearOperator((n, n), product, executor=on)
 
 
-def _vectors(on: Executor, side: int) -> Quartiles:
+def _vectors(on: Executor, side: int) -> Spread:
     return _per_iteration(on, wl.Diagonal(on.xp.linspace(1.0, 2.0, side**3), executor=on), side)
 
 
-def _per_iteration(on: Executor, A: Any, side: int) -> Quartiles:
+def _per_iteration(on: Executor, A: Any, side: int) -> Spread:
     b = on.from_host(np.random.default_rng(0).standard_normal(side**3))
     solvers = [wl.solvers.Cg(A, stop=wl.stop.Iterations(count)) for count in (SHORT, LONG)]
     for solver in solvers:
@@ -241,4 +242,4 @@ def _per_iteration(on: Executor, A: Any, side: int) -> Quartiles:
             times.append(time.perf_counter() - began)
         found.append((times[1] - times[0]) / max(1, done[1] - done[0]))
     low, median, high = (float(q) for q in np.percentile(found, (25, 50, 75)))
-    return Quartiles(low, median, high)
+    return Spread(low, median, high)

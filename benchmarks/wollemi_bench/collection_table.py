@@ -15,10 +15,9 @@ import numpy as np
 import typer
 
 from .page.numbers import geometric_mean, times_ours
-from .report import Record
 from .results import RecordedContest, read, recorded_contests
 
-#: The row of all matrices, and of those from files.
+#: The names of two rows: of all matrices, and of the matrices from files.
 ALL, FILES = "all", "files"
 
 
@@ -35,7 +34,7 @@ def rows(contests: Iterable[RecordedContest], peer: str) -> list[str]:
     ratios: dict[str, list[float]] = {}
     shares: dict[str, list[float]] = {}
     for contest in contests:
-        ours, other = contest.ours, _of(contest.peers, peer)
+        ours, other = contest.ours, contest.of(peer)
         spread = None if ours is None or other is None else times_ours(ours, other)
         if ours is None or spread is None:
             continue
@@ -45,10 +44,6 @@ def rows(contests: Iterable[RecordedContest], peer: str) -> list[str]:
                 shares.setdefault(family, []).append(ours.floor_share)
     ordered = sorted(ratios, key=lambda family: (family == ALL, family == FILES, family))
     return [_row(family, ratios[family], shares.get(family, [])) for family in ordered]
-
-
-def _of(records: Iterable[Record], peer: str) -> Record | None:
-    return next((record for record in records if record.contender == peer), None)
 
 
 def _row(family: str, ratios: list[float], shares: list[float]) -> str:

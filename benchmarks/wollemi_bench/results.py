@@ -134,6 +134,10 @@ class RecordedContest:
     run: Run
     records: list[Record]
 
+    def of(self, contender: str) -> Record | None:
+        """Return the record of a contender, or None."""
+        return next((r for r in self.records if r.contender == contender), None)
+
     @cached_property
     def ours(self) -> Record | None:
         """A user's default: wollemi's own choice."""

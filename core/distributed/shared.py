@@ -142,10 +142,10 @@ class Shared(LinOp):
         return self.group.call(program)
 
     def _after(self, other: LinOp) -> LinOp:
-        return self._with(other, lambda left, theirs: left._after(theirs))
+        return self._with(other, lambda left, right: left._after(right))
 
     def _plus(self, other: LinOp, factor: float = 1.0) -> LinOp:
-        return self._with(other, lambda left, theirs: left._plus(theirs, factor))
+        return self._with(other, lambda left, right: left._plus(right, factor))
 
     def _with(self, other: LinOp, join: Callable[[Any, Any], LinOp]) -> LinOp:
         if not isinstance(other, Shared) or other.group is not self.group:

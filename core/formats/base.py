@@ -223,7 +223,7 @@ class Matrix(Doubled, Methods, Displayed, LinOp):
         self.__dict__["_follows"] = follows
 
     def _take_over(self, made: Matrix, follows: bool) -> None:
-        """Take over the arrays of ``made``, which nobody uses any more."""
+        """Take over the arrays of ``made``, which has no other user."""
         self.__dict__.update(made.__dict__)
         self.__dict__["_follows"] = follows
 

@@ -26,7 +26,7 @@ from .base import Matrix
 from .batchable import Batchable
 from .compressed import CompressedRows
 from .constructed import Constructed
-from .given import check_axes, checked_shape, own, place, require_shape
+from .given import check_axes, checked_shape, is_of_scipy, own, place, require_shape
 from .triangular import SolvesTriangles
 
 if TYPE_CHECKING:
@@ -418,7 +418,8 @@ def compressed_of(
     values: Callable[[Any], np.ndarray[Any, Any]] = validate.values,
 ) -> C | None:
     """Return a matrix of compressed rows or columns of a triple or of SciPy's matrix; or None."""
-    if _is_of_scipy(triple, "csr" if rows_first else "csc"):
+    format = "csr" if rows_first else "csc"
+    if is_of_scipy(triple) and triple.format == format and len(triple.shape) == 2:
         given = (triple.data, triple.indices, triple.indptr)
         made = compressed_of(
             kind, given, triple.shape, executor, copy, rows_first=rows_first, values=values
@@ -439,13 +440,6 @@ def compressed_of(
         shape = shape if rows_first else shape[::-1]
     arrays = (own(where, a, g, copy=copy) for a, g in zip(checked, triple, strict=True))
     return kind._from_arrays(where, checked_shape(shape), *arrays)
-
-
-def _is_of_scipy(arg: Any, format: str) -> bool:
-    """Return whether an object is a two-dimensional matrix of SciPy in a format."""
-    if not type(arg).__module__.startswith("scipy.sparse."):
-        return False
-    return getattr(arg, "format", "") == format and len(arg.shape) == 2
 
 
 def validate_compressed(

@@ -23,6 +23,11 @@ if TYPE_CHECKING:
 _LARGEST = int(np.iinfo(np.int64).max) - 1
 
 
+def is_of_scipy(arg: Any) -> bool:
+    """Return whether an object is a sparse matrix, array or vector of SciPy."""
+    return type(arg).__module__.startswith("scipy.sparse.") and hasattr(arg, "tocsr")
+
+
 def same_memory(a: Array, b: Array) -> bool:
     """Return whether two host arrays share memory."""
     if a is b:

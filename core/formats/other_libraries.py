@@ -25,7 +25,7 @@ from .coo import Coo
 from .csc import Csc
 from .csr import Csr
 from .dense import dense_of
-from .given import as_held, checked_shape, place
+from .given import as_held, checked_shape, is_of_scipy, place
 from .sparse_vector import SparseVector
 
 _COMPRESSED: dict[str, type[Csr] | type[Csc]] = {"csr": Csr, "csc": Csc}
@@ -112,7 +112,7 @@ def matrix_from(arg: Any, executor: Executor | str | None = None, *, copy: bool 
         return arg.row if executor is None else arg.row.to(executor)
     if isinstance(arg, LinOp):
         return matrix_from(_entries_of(arg), executor)
-    if _is_of_scipy(arg):  # the most frequent case; no handler is needed
+    if is_of_scipy(arg):  # the most frequent case; no handler is needed
         return _from_scipy_like(arg, executor, copy)
     handler = matrix_handler(arg)
     if handler is not None:
@@ -239,10 +239,6 @@ def _from_scipy_like(arg: Any, executor: Executor | str | None, copy: bool) -> M
     data = native_array(where, arg.data, held_dtype(arg.data.dtype), copy)
     indices, indptr = (native_array(where, a, None, copy) for a in (arg.indices, arg.indptr))
     return _COMPRESSED[format]._from_arrays(where, shape, data, indices, indptr)
-
-
-def _is_of_scipy(arg: Any) -> bool:
-    return type(arg).__module__.startswith("scipy.sparse.") and hasattr(arg, "tocsr")
 
 
 def _is_host_matrix(arg: Any) -> bool:

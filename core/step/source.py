@@ -108,11 +108,8 @@ class _Loader:
     def _check_import(self, module: ModuleType, statement: ast.ImportFrom) -> None:
         """Raise an error if a statement imports a module that the build does not have."""
         source = _source(module, statement)
-        if statement.level and (
-            source == self.step_package or source.startswith(f"{self.package}.")
-        ):
-            return
-        if statement.module == RECORDS:
+        built = source == self.step_package or source.startswith(f"{self.package}.")
+        if source == RECORDS or (statement.level and built):
             return
         names = ", ".join(alias.name for alias in statement.names)
         if statement.module == f"wollemi.{STEP_PACKAGE}":

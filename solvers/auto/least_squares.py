@@ -85,7 +85,8 @@ def shortest(
         Stop.CONVERGED if n <= t else Stop.LEAST_SQUARES if s == Stop.CONVERGED else s
         for n, t, s in zip(norm, threshold, found.stops, strict=True)
     ]
-    stops = _proved(stops, A, b, found.x)
+    if Stop.LEAST_SQUARES in stops:
+        stops = _proved(stops, A, _on_host(A, b, "b"), _on_host(A, found.x, "x"))
     one = np.ndim(b) == 1
     result = Result(
         x=found.x,
@@ -106,21 +107,20 @@ def shortest(
     return _by_factors(A, b, result, threshold)
 
 
-def _proved(stops: list[Stop], A: Matrix, b: Any, x: Any) -> list[Stop]:
+def _on_host(A: Matrix, block: Any, name: str) -> Numbers:
+    """Return a vector or block of a square system as a block on the host."""
+    return np.asarray(A.executor.to_host(as_block(A.executor, block, A.shape[0], name)))
+
+
+def _proved(stops: list[Stop], A: Matrix, b: Numbers, x: Numbers) -> list[Stop]:
     """Return verdicts; *least squares* becomes *stagnated* if a column of A is not orthogonal.
 
     The rules of LSMR and the rank of orthogonal factors compare with the largest entries of the
     matrix. Columns of tiny entries have no weight in them.
     """
-    if Stop.LEAST_SQUARES not in stops:
-        return stops
-    sides, found = (
-        np.asarray(A.executor.to_host(as_block(A.executor, block, A.shape[0], name)))
-        for block, name in ((b, "b"), (x, "x"))
-    )
     return [
         Stop.STAGNATED if stop == Stop.LEAST_SQUARES and not met else stop
-        for stop, met in zip(stops, is_orthogonal(A, sides, found), strict=True)
+        for stop, met in zip(stops, is_orthogonal(A, b, x), strict=True)
     ]
 
 
@@ -202,7 +202,7 @@ def _sizes(columns: Numbers) -> Numbers:
 def _by_factors(A: Matrix, b: Any, result: Result, threshold: Numbers) -> Result:
     """Return the least squares solution of all columns by dense factors."""
     began = time.perf_counter()
-    block = np.asarray(A.executor.to_host(as_block(A.executor, b, A.shape[0], "b")))
+    block = _on_host(A, b, "b")
     x, norm, rank = dense_shortest(A, block, np.asarray(result.x).dtype)
     if np.any(np.isnan(norm)):
         return result
@@ -210,9 +210,10 @@ def _by_factors(A: Matrix, b: Any, result: Result, threshold: Numbers) -> Result
         Stop.CONVERGED if n <= t else Stop.LEAST_SQUARES
         for n, t in zip(norm, threshold, strict=True)
     ]
+    if Stop.LEAST_SQUARES in stops:
+        stops = _proved(stops, A, block, x)
     one = np.ndim(b) == 1
     native = A.executor.from_host(np.ascontiguousarray(x))
-    stops = _proved(stops, A, b, like(A.executor, native, b))
     return replace(
         result,
         x=like(A.executor, native, b),

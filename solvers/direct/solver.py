@@ -414,9 +414,9 @@ class Direct(Unrecorded, LinOp, metaclass=Configurable):
             falls = bool(np.any(norm < PROGRESS * before)) and bool(np.any(norm))
             if not place and self.refine and not falls and np.all(np.isfinite(norm)) and norm.any():
                 # rows of very different size: the next step removes the errors of the large ones
-                further = self._further(residual, sides, better, found)
-                if np.any(further[2] < norm) and np.any(further[2] < before):
-                    better, found, norm, error = further
+                twice, rest, smaller, size = self._further(residual, sides, better, found)
+                if np.any(smaller < norm) and np.any(smaller < before):
+                    better, found, norm, error = twice, rest, smaller, size
                     kept, falls = norm <= before, True
             if not kept.any():  # after a solution that is exact to rounding, for example
                 break

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -158,7 +158,8 @@ class SingularValues(Unrecorded, Described, metaclass=Configurable):
         dtype = common_dtype(self.A.dtype, *([] if start is None else [start.dtype]))
         process = _Process(self, dtype, start)
         with np.errstate(invalid="ignore", over="ignore"):  # verdicts report such numbers
-            P, s, Q, restarts, checked = self._iterate(process)
+            found = self._iterate(process)
+        P, s, Q = found.P, found.s, found.Q
         order = np.argsort(s, kind="stable")
         s = s[order]
         left = process.U.combined(P[:, order])
@@ -167,7 +168,7 @@ class SingularValues(Unrecorded, Described, metaclass=Configurable):
         eps = float(np.finfo(dtype).eps)
         limits = np.maximum(self.rtol * s, np.ldexp(self.atol, -process.exponent))
         limits = np.maximum(limits, ROUNDING * eps * process.largest)
-        why = Stop.MAX_ITERATIONS if restarts >= self.maxiter else Stop.STAGNATED
+        why = Stop.MAX_ITERATIONS if found.restarts >= self.maxiter else Stop.STAGNATED
         stops = process.stops(left, right, s, norms, limits, why)
         # left vectors have the rows of the tall operator, right ones its columns
         other = edge_of(self.wide)
@@ -182,7 +183,7 @@ class SingularValues(Unrecorded, Described, metaclass=Configurable):
             residual_norms=np.ldexp(norms, process.exponent),
             thresholds=np.ldexp(limits, process.exponent),
             stops=stops,
-            iterations=restarts,
+            iterations=found.restarts,
             products=process.products,
             seconds=time.perf_counter() - began,
             solver=type(self).__name__,
@@ -192,14 +193,14 @@ class SingularValues(Unrecorded, Described, metaclass=Configurable):
                 "singular value",
                 s,
                 distance_of_copies(process.largest, eps),
-                lambda found: np.ldexp(found, process.exponent),
-                checked,
+                lambda values: np.ldexp(values, process.exponent),
+                found.checked,
             ),
         )
 
-    def _iterate(self, process: _Process) -> tuple[Numbers, Numbers, Numbers, int, bool]:
+    def _iterate(self, process: _Process) -> _Triplets:
         eps = float(np.finfo(process.dtype).eps)
-        check = CopySearch(min(self.shape))
+        copies = CopySearch(min(self.shape))
         tolerance, restarts, slow = max(self.rtol, eps), 0, False
         while True:
             process.grow()
@@ -207,7 +208,7 @@ class SingularValues(Unrecorded, Described, metaclass=Configurable):
             B = process.B[:used, :used]
             if not np.all(np.isfinite(B)):
                 nothing = np.eye(used, self.k)
-                return nothing, np.full(self.k, np.nan), nothing, restarts, False
+                return _Triplets(nothing, np.full(self.k, np.nan), nothing, restarts)
             P, s, Q = _svd(B)
             process.largest = max(process.largest, float(s[0]))
             order = np.arange(used)[:: 1 if self.which == "LM" else -1]
@@ -215,14 +216,14 @@ class SingularValues(Unrecorded, Described, metaclass=Configurable):
             errors = np.abs(process.beta * P[-1, wanted])
             done = errors <= np.maximum(tolerance * s[wanted], eps * process.largest)
             unwanted = order[self.k : self.k + 1]
-            is_open = check.open(s[unwanted], np.abs(process.beta * P[-1, unwanted]))
+            is_open = copies.open(s[unwanted], np.abs(process.beta * P[-1, unwanted]))
             over = restarts >= self.maxiter or process.complete
             if over or (done.all() and not is_open):
                 near = distance_of_copies(process.largest, eps)
-                again = not over and check.begins(s[wanted], near)
+                again = not over and copies.begins(s[wanted], near)
                 if not again or not process.restart_apart(P[:, wanted], s[wanted], Q[:, wanted]):
-                    found = P[:, wanted], s[wanted], Q[:, wanted]
-                    return *found, restarts, check.made and not is_open
+                    checked = copies.begun and not is_open
+                    return _Triplets(P[:, wanted], s[wanted], Q[:, wanted], restarts, checked)
                 restarts += 1
                 continue
             if self.which == "SM" and not slow and self._takes_long(process):
@@ -243,6 +244,16 @@ def _svd(B: Numbers) -> tuple[Numbers, Numbers, Numbers]:
     """Return the singular values of a small matrix, and both sides' vectors as columns."""
     P, s, Qh = np.linalg.svd(B)
     return P, s, Qh.conj().T
+
+
+class _Triplets(NamedTuple):
+    """Wanted singular triplets of ``B``, the number of restarts, and whether copies were sought."""
+
+    P: Numbers
+    s: Numbers
+    Q: Numbers
+    restarts: int
+    checked: bool = False
 
 
 class _Process:

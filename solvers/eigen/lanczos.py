@@ -44,7 +44,7 @@ MODES = ("normal", "buckling", "cayley")
 #: single and in double precision. Eigenvalues at this distance lose as many digits in the inverse.
 ASIDE = {np.dtype(np.float32): 3e-4, np.dtype(np.float64): 1e-6}
 
-#: CopySearch the true residuals after every LOOK restarts that did not halve the error, and end the
+#: Check the true residuals after every LOOK restarts that did not halve the error, and end the
 #: search after GIVE_UP of them. Errors of a transformed matrix cannot fall below the rounding error
 #: of its inverse, which is not known: for a shift at an eigenvalue of 40 copies, it is 1e-12 of it.
 LOOK, GIVE_UP = 10, 200
@@ -330,7 +330,7 @@ class Lanczos(EigenSolver, metaclass=Configurable):
         restarts, progress = 0, _Progress()
         history: list[tuple[Numbers, Numbers]] = []
         slow: list[str] = []
-        check, near = CopySearch(self.shape[0]), _near(operator.pencil)
+        copies, near = CopySearch(self.shape[0]), _near(operator.pencil)
         while True:
             basis.grow()
             T = basis.T[: basis.used, : basis.used]
@@ -346,7 +346,7 @@ class Lanczos(EigenSolver, metaclass=Configurable):
             largest = float(np.abs(values).max())
             size = np.maximum(np.abs(values[wanted]), eps ** (2 / 3) * largest)
             unwanted = order[self.k : self.k + 1]
-            is_open = check.open(values[unwanted], np.abs(basis.beta * Y[-1, unwanted]))
+            is_open = copies.open(values[unwanted], np.abs(basis.beta * Y[-1, unwanted]))
             # smaller errors are rounding errors of T
             done = errors <= np.maximum(tolerance * size, eps * largest)
             with np.errstate(divide="ignore"):
@@ -356,12 +356,12 @@ class Lanczos(EigenSolver, metaclass=Configurable):
             if over or ((done.all() or stuck) and not is_open):
                 found = self._true_pairs(basis, operator, values[wanted], Y[:, wanted], largest)
                 met = not np.any(found.norms > found.limits)
-                again = met and not over and check.begins(found.values, near)
+                again = met and not over and copies.begins(found.values, near)
                 if again and basis.restart_apart(values[wanted], Y[:, wanted]):
                     restarts, progress = restarts + 1, _Progress()
                     continue
                 if over or tolerance < 1e-3 * eps or met:
-                    checked = check.made and not is_open
+                    checked = copies.begun and not is_open
                     return replace(
                         found, restarts=restarts, history=history, notes=slow, checked=checked
                     )

@@ -78,7 +78,7 @@ class CopySearch:
         return before is None or bool(np.max(np.abs(self.before - before)) > near)
 
     @property
-    def made(self) -> bool:
+    def begun(self) -> bool:
         """Whether there was a search for copies."""
         return self.before is not None
 

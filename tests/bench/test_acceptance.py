@@ -26,7 +26,8 @@ from wollemi_bench import (
     fixed_costs,
     fresh_process,
 )
-from wollemi_bench.acceptance import Goal, Quartiles, ratio, seconds
+from wollemi_bench.acceptance import Goal, ratio, seconds
+from wollemi_bench.page.numbers import Spread
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "benchmarks/one_gpu.sh"
@@ -52,7 +53,7 @@ def test_a_line_says_whether_its_goal_holds(
 
 
 def test_times_and_ratios_have_units_and_spreads() -> None:
-    one, other = Quartiles(2e-6, 3e-6, 4e-6), Quartiles(1e-6, 1e-6, 2e-6)
+    one, other = Spread(2e-6, 3e-6, 4e-6), Spread(1e-6, 1e-6, 2e-6)
     assert seconds("a", one, "us").value == pytest.approx(3.0)
     found = ratio("a", one, other, most=2.0)
     assert (found.low, found.value, found.high) == pytest.approx((1.0, 3.0, 4.0))

@@ -84,7 +84,7 @@ def _share(record: Record) -> str:
 
 def _ratio(contest: RecordedContest, name: str) -> str:
     """Return a ratio with its quartiles, or in a word why there is none."""
-    record = next((r for r in contest.records if r.contender == name), None)
+    record = contest.of(name)
     if record is None:
         return ""
     if not record.seconds:
