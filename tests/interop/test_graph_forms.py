@@ -241,6 +241,19 @@ def test_a_list_of_edges_that_was_written_into_is_sorted_anew():
     torch.testing.assert_close(layer(edges, x), expected)
 
 
+@pytest.mark.parametrize("layer", [GraphConv(5, 4), spmm, wl.spmm], ids=["layer", "torch", "wl"])
+def test_a_compiled_function_asks_for_a_graph_in_place_of_edges(layer):
+    torch._dynamo.reset()
+    x = torch.randn(N, 5)
+    with pytest.raises(torch._dynamo.exc.Unsupported, match=r"graph = wl\.graph\.from_edges\("):
+        torch.compile(layer, fullgraph=True, backend="eager")(EDGES, x)
+    compiled = torch.compile(layer, fullgraph=True, backend="eager")
+    torch.testing.assert_close(compiled(GRAPH, x), layer(EDGES, x))
+    torch._dynamo.reset()
+    broken = torch.compile(layer, backend="eager")  # in two graphs, with the sort between them
+    torch.testing.assert_close(broken(EDGES, x), layer(GRAPH, x))
+
+
 def test_an_edge_beyond_the_nodes_of_x_is_refused():
     with pytest.raises(wl.errors.InvalidMatrix, match=r"sources\[3\] = 5 is outside of 0\.\.2"):
         GraphConv(5, 4)(EDGES, torch.randn(3, 5))

@@ -340,3 +340,66 @@ def test_without_jax_the_message_says_what_to_install(monkeypatch: Any) -> None:
     monkeypatch.setitem(sys.modules, "jax", None)
     with pytest.raises(wl.errors.MissingPackage, match=r"pip install \"wollemi\[jax\]\""):
         importlib.import_module("wollemi.interop.jax")
+
+
+def test_a_graph_of_edges_is_a_pattern_of_ones_in_compiled_functions() -> None:
+    edges = jnp.array([[0, 2, 1], [1, 0, 0]])
+    graph = wl.graph.from_edges(edges, num_nodes=3)
+    x = jnp.array([1.0, 10.0, 100.0], dtype=jnp.float32)
+    weights = jnp.array([1.0, 2.0, 3.0], dtype=jnp.float32)
+
+    def weighed(w: Any, x: Any) -> Any:
+        return wj.spmm(graph, x, values=w[graph.order])
+
+    summed = wj.spmm(graph, x)
+    assert (summed.dtype, summed.tolist()) == (jnp.float32, [110.0, 1.0, 0.0])
+    assert jax.jit(weighed)(weights, x).tolist() == [230.0, 1.0, 0.0]
+    gradient = jax.jit(jax.grad(lambda w: weighed(w, x).sum()))(weights)
+    assert gradient.tolist() == [1.0, 100.0, 10.0]  # the features of the edges' sources
+
+
+@pytest.mark.parametrize("form", ["array of JAX", "array of NumPy", "traced", "graph of tensors"])
+def test_forms_of_edges_that_are_not_taken_name_from_edges(form: str) -> None:
+    edges, x = jnp.array([[0, 2, 1], [1, 0, 0]]), jnp.ones(3)
+    with pytest.raises(InvalidArgument, match=r"wl\.graph\.from_edges\(edge_index.*, num_nodes\)"):
+        if form == "traced":
+            jax.jit(lambda e: wj.spmm(e, x))(edges)
+        elif form == "graph of tensors":
+            torch = pytest.importorskip("torch")
+            wj.spmm(wl.graph.from_edges(torch.tensor(np.asarray(edges)), 3), x)
+        else:
+            wj.spmm(edges if form == "array of JAX" else np.asarray(edges), x)
+
+
+@pytest.mark.parametrize("transform", ["jit", "grad", "vmap"])
+@pytest.mark.parametrize("executor", ["reference", "omp"])
+def test_traced_arrays_at_operators_and_solvers_name_the_functions_for_jax(
+    transform: str, executor: str
+) -> None:
+    M = wl.Csr(np.diag([1.0, 2.0, 3.0]).astype("float32"), executor=executor)
+    calls: dict[str, Callable[[Any], Any]] = {
+        "M @ x": lambda x: M @ x,
+        "x @ M": lambda x: x @ M,
+        "spmm": lambda x: wl.spmm(M, x),
+        "solve": lambda x: wl.solve(M, x).x,
+        "Cg": lambda x: wl.solvers.Cg(M).solve(x).x,
+        "linalg": lambda x: wl.linalg.cg(M, x)[0],
+        "update_values": lambda x: M.copy().update_values(x),
+        "from_edges": lambda x: wl.graph.from_edges(x, 3),
+    }
+    x = jnp.ones((4, 3)) if transform == "vmap" else jnp.ones(3)
+    for call in calls.values():
+        with pytest.raises(InvalidArgument, match=r"wollemi\.interop\.jax\.solve"):
+            getattr(jax, transform)(call)(x)
+
+
+def test_a_compiled_function_keeps_the_values_of_a_matrix_and_takes_new_ones_as_an_argument() -> (
+    None
+):
+    M = wl.Csr(np.diag([1.0, 2.0]).astype("float32"))
+    kept, taken = jax.jit(lambda x: wj.spmm(M, x)), jax.jit(lambda v, x: wj.spmm(M, x, values=v))
+    x = jnp.ones(2)
+    assert kept(x).tolist() == [1.0, 2.0]
+    M.update_values(np.array([3.0, 4.0], "float32"))
+    assert kept(x).tolist() == [1.0, 2.0]
+    assert taken(jnp.asarray(M.data), x).tolist() == [3.0, 4.0]

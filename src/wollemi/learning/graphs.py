@@ -12,6 +12,7 @@ from ..core.formats import Csr
 from ..core.formats.validate import indices as checked_indices
 from ..core.operands import to_host
 from ..core.products.tensors import is_tensor
+from ..core.tracked import untracked
 
 if TYPE_CHECKING:
     from ..core.executor import Executor
@@ -199,7 +200,7 @@ def edges_of(
         edges = graph.as_tensor() if hasattr(graph, "as_tensor") else graph
         known = None not in sizes
         return edges[0], edges[1], num_nodes or ((int(sizes[0]), int(sizes[1])) if known else None)
-    edges = graph if is_tensor(graph) else np.asarray(graph)
+    edges = graph if is_tensor(graph) else np.asarray(untracked(graph, "edge_index"))
     if edges.ndim != 2 or edges.shape[0] != 2:
         remedy = "; pass its transpose" if edges.ndim == 2 and edges.shape[1] == 2 else ""
         raise InvalidMatrix(

@@ -7,6 +7,7 @@ matrix product and stores no messages; all other aggregations gather one message
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -39,6 +40,11 @@ _BEFORE = "Make the graph before the capture"
 REDUCTIONS = ("sum", "mean", "max", "min")
 
 
+@partial(
+    torch.compiler.disable,
+    reason="the host sorts and checks a list of edges, so a compiled function takes a Graph; make "
+    "it outside of the function: graph = wl.graph.from_edges(edge_index, num_nodes)",
+)
 def graph_of_tensors(source: Tensor, target: Tensor, nodes: tuple[int, int] | None) -> Graph:
     """Return the graph of an edge list in tensors; see :func:`wollemi.graph.from_edges`."""
     if source.dtype not in (torch.int32, torch.int64):

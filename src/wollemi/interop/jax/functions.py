@@ -38,9 +38,10 @@ def spmm(
 
     Parameters
     ----------
-    A : wollemi.Csr, Pattern, BCOO or BCSR, shape (m, n)
-        The values of a ``Csr`` are constants unless ``values`` is given; the values of a ``BCOO``
-        or a ``BCSR`` have derivatives. A ``Pattern`` has ones.
+    A : wollemi.Csr, Graph, Pattern, BCOO or BCSR, shape (m, n)
+        The values of a ``Csr`` are constants unless ``values`` is given: a compiled function
+        keeps the values at the time of its tracing. The values of a ``BCOO`` or a ``BCSR`` have
+        derivatives. A ``Pattern`` and a :class:`wollemi.graph.Graph` of NumPy's arrays have ones.
     B : array, shape (n, k), (..., n, k) or (n,)
         Dense.
     values : array, shape (nse,) or (..., nse), optional
@@ -97,7 +98,7 @@ def sddmm(
 
     Parameters
     ----------
-    A : wollemi.Csr, Pattern, BCOO or BCSR, shape (m, n)
+    A : wollemi.Csr, Graph, Pattern, BCOO or BCSR, shape (m, n)
         The pattern and, with ``use_values``, the values unless ``values`` is given.
     C : array, shape (m, k) or (..., m, k)
     B : array, shape (n, k) or (..., n, k)
@@ -157,7 +158,7 @@ def fusedmm(
 
     Parameters
     ----------
-    A : wollemi.Csr, Pattern, BCOO or BCSR, shape (m, n)
+    A : wollemi.Csr, Graph, Pattern, BCOO or BCSR, shape (m, n)
         The pattern and, with ``use_values``, the values unless ``values`` is given.
     C : array, shape (m, k) or (..., m, k)
     B : array, shape (n, k) or (..., n, k)

@@ -155,7 +155,7 @@ def _same(values: jax.Array) -> jax.Array:
 
 
 def sparse_of(A: object) -> Sparse:
-    """Return the common form of a matrix, a :class:`Pattern`, a ``BCOO`` or a ``BCSR``.
+    """Return the common form of a matrix, a graph, a :class:`Pattern` or a sparse JAX array.
 
     Raises
     ------
@@ -164,16 +164,38 @@ def sparse_of(A: object) -> Sparse:
     """
     refuse_without_entries(A)
     if isinstance(A, Csr):
-        held = A._pattern.get(_HELD, lambda: _held_of(A))
-        return Sparse(held, (), A.shape, _values_of(A), A.nnz, _same, _same, _same)
+        return _of_matrix(A, _values_of(A))
     if isinstance(A, Pattern):
         return _by_rows(A.indptr, A.indices, A.shape, None, _same)
     if is_jax_sparse(A):
         return _of_jax(cast("BCOO | BCSR", A))
+    of_graph = getattr(A, "pattern", None)
+    if isinstance(of_graph, Csr):
+        return _of_matrix(of_graph, None)
     raise InvalidArgument(
-        f"A: expected a wl.Csr, a Pattern, a BCOO or a BCSR, got {type(A).__name__}; make a dense "
-        "one sparse with jax.experimental.sparse.BCSR.fromdense"
+        "A: expected a wl.Csr, a Graph of NumPy's arrays, a Pattern, a BCOO or a BCSR, got "
+        f"{type(A).__name__}; {_remedy(A, of_graph)}"
     )
+
+
+def _remedy(A: object, of_graph: object) -> str:
+    """Return the remedy for an argument that is no sparse matrix of JAX or wollemi."""
+    if of_graph is not None:
+        return (
+            "make a graph of arrays: wl.graph.from_edges(edge_index.numpy(), num_nodes), outside "
+            "of compiled functions"
+        )
+    if tuple(getattr(A, "shape", ()))[:-1] == (2,) and "int" in str(getattr(A, "dtype", "")):
+        return (
+            "a list of edges is a graph: wl.graph.from_edges(edge_index, num_nodes), outside of "
+            "compiled functions"
+        )
+    return "make a dense one sparse with jax.experimental.sparse.BCSR.fromdense"
+
+
+def _of_matrix(A: Csr, stored: jax.Array | None) -> Sparse:
+    held = A._pattern.get(_HELD, lambda: _held_of(A))
+    return Sparse(held, (), A.shape, stored, A.nnz, _same, _same, _same)
 
 
 def _of_jax(A: BCOO | BCSR) -> Sparse:

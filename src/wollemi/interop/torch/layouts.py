@@ -193,8 +193,9 @@ def eager_for_tensors(
     """
     eager = torch.compiler.disable(
         function,
-        reason="the arrays of a sparse tensor cannot be in a graph; call "
-        "wollemi.interop.torch.pattern_of(A) outside of the function",
+        reason="the arrays of a sparse tensor and a list of edges cannot be in a graph; call "
+        "wollemi.interop.torch.pattern_of(A), or for edges "
+        "graph = wl.graph.from_edges(edge_index, num_nodes), outside of the function",
     )
 
     @wraps(function)
