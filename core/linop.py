@@ -17,7 +17,6 @@ import numpy as np
 from .array_protocol import ArrayProtocol
 from .described import Described
 from .dtypes import common_dtype
-from .edges import apply_on_member
 from .errors import FixedAttribute, InvalidArgument, UnsupportedOperand, UnsupportedOperation
 from .factors import number
 from .hooks import Hook, Hooked, hook, is_of_wollemi, required
@@ -41,6 +40,7 @@ from .program import recording
 from .provided import Provided
 from .replays import replays_as_called
 from .small_values import as_dtype
+from .vector_conversions import apply_on_member
 
 if TYPE_CHECKING:
     from .executor import Array, Executor

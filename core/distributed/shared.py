@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 import numpy as np
 
+from ..agreement import agree_on_call
 from ..described import facts_table, side_by_side
-from ..edges import agree_on_call
 from ..errors import InvalidArgument, MemberFailed, SolveInterrupted, UnsupportedOperation
 from ..linop import LinOp
 from ..loggers import Logger

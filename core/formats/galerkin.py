@@ -8,7 +8,7 @@ from ..errors import InvalidArgument, ShapeMismatch
 from ..executor import brought_together
 from ..long_sums import rounded_to
 from ..operations import structure
-from ..operator import as_linop
+from ..operator_conversions import as_linop
 from .arithmetic import in_double_if_long_rows, matmul
 from .base import Matrix
 from .csr import Csr

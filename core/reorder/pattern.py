@@ -9,7 +9,7 @@ import numpy as np
 from ..errors import ShapeMismatch
 from ..formats import Csr, Matrix, Permutation
 from ..formats.entries import with_entries
-from ..operator import as_linop
+from ..operator_conversions import as_linop
 
 
 def square_matrix(A: Any, who: str) -> Matrix:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...core.edges import edge_of
 from ...core.formats import Matrix
 from ...core.notes import Note, Topic
 from ...core.operands import as_block
+from ...core.vector_conversions import vector_converter
 from ...core.wording import percentage
 from ..driver.constants import outside_of_range
 from .kept import facts_of
@@ -90,7 +90,7 @@ def rounding_of(A: LinOp, x: Any) -> NDArray[np.float64]:
     array, shape (k,)
         The norm for each column.
     """
-    (block,) = edge_of(A).enter(x=x)
+    (block,) = vector_converter(A).to_blocks(x=x)
     assert block is not None
     rows: Csr = A.asformat("csr")  # type: ignore[attr-defined]
     read = A.executor.transfer(rows.indptr, rows.indices, rows.data, block).read()

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from ...core.edges import edge_of
 from ...core.errors import (
     InvalidArgument,
     InvalidMatrix,
@@ -29,6 +28,7 @@ from ...core.result import AttemptRecord, Result, changed
 from ...core.small_values import as_dtype
 from ...core.status import Stop
 from ...core.stopping import AbsoluteResidual, Criterion, Iterations, RelativeResidual, Time
+from ...core.vector_conversions import vector_converter
 from ...core.wording import counted
 from ..driver.loop import UNLIMITED
 from ..driver.scaling import norms
@@ -675,14 +675,14 @@ class Attempts:
         solved = [c for c, s in enumerate(best.stops) if s == Stop.CONVERGED] if best else []
         if best is None or not solved:
             return self.x0
-        executor, edge = self.A.executor, edge_of(self.A)
-        block, initial = edge.enter(x=best.x, x0=self.x0)
+        executor, converter = self.A.executor, vector_converter(self.A)
+        block, initial = converter.to_blocks(x=best.x, x0=self.x0)
         assert block is not None
         start = executor.zeros(tuple(block.shape), block.dtype)
         if initial is not None:
             executor.run(vector.axpby, as_dtype(executor, initial, block.dtype), start, 1.0, 0.0)
         take(executor, start, block, solved)
-        return edge.leave(start, self.b)
+        return converter.from_block(start, self.b)
 
     def _better(self, result: Result) -> Result:
         """Return the better of the best and a new result, column by column."""

@@ -17,7 +17,7 @@ from ...core.formats import Csr, Matrix
 from ...core.linop import LinOp
 from ...core.loggers import Logger
 from ...core.notes import Note, Topic
-from ...core.operator import as_linop, conversion_notes
+from ...core.operator_conversions import as_linop
 from ...core.result import Result
 from ...core.stopping import Criterion
 from ...core.suggest import checked_keywords
@@ -27,7 +27,7 @@ from .components import solve_components
 from .dense import is_small, shortest_of_small, solve_small
 from .methods import AskedMethod, SolveLimits, asked_method, belongs_to
 from .null_space import constant_null_space, solve_projected
-from .plan import Question, SolvePlan, columns_of, planned
+from .plan import Question, SolvePlan, planned
 from .properties import Hints, hints_of
 from .rectangular import solve_rectangular
 
@@ -180,7 +180,7 @@ def solve(
             operator, b, x0, method=requested_method, rtol=rtol, atol=atol, maxiter=maxiter,
             callback=callback, unused=unused,
         )  # fmt: skip
-    return _solve_square(operator, b, x0, call, conversion_notes(A, operator))
+    return _solve_square(operator, b, x0, call, _conversion_notes(A, operator))
 
 
 class SolveCall(NamedTuple):
@@ -249,6 +249,20 @@ def _require_valid(call: SolveCall, operator: LinOp, rectangular: bool) -> None:
         raise InvalidArgument(f"budget: expected a positive number of seconds, got {budget!r}")
 
 
+def _conversion_notes(source: Any, operator: LinOp) -> list[str]:
+    """Return a note if a solve converted integers or booleans, otherwise nothing."""
+    dtype = getattr(source, "dtype", None)
+    if getattr(dtype, "kind", "f") not in "bui" or operator.dtype == dtype:
+        return []
+    return [f"A: values of {dtype} were converted to {operator.dtype}, in which solvers compute"]
+
+
+def _column_count(b: Any) -> int:
+    """Return the number of right-hand sides."""
+    shape: tuple[int, ...] = getattr(b, "shape", ())
+    return int(shape[1]) if len(shape) == 2 else 1
+
+
 def _solve_square(
     operator: LinOp, b: Any, x0: Any, call: SolveCall, converted: list[str]
 ) -> Result:
@@ -267,12 +281,11 @@ def _solve_square(
     if small is not None:
         return replace(small, notes=[*converted, *small.notes])
     counted, stops = maxiter is not None, stop is not None
-    plan = planned(
-        operator,
-        Question(
-            requested_method, columns_of(b), rtol, call.restart, counted, stops, call.effort, hints
-        ),
+    columns = _column_count(b)
+    question = Question(
+        requested_method, columns, rtol, call.restart, counted, stops, call.effort, hints
     )
+    plan = planned(operator, question)
     again = call.repeated()
     if (
         x0 is None

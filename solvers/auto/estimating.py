@@ -20,10 +20,10 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ...core.dtypes import real_dtype
-from ...core.edges import edge_of
 from ...core.operations import vector
 from ...core.result import Result, changed
 from ...core.step import Step, Steps, dot, real, sqrt, where
+from ...core.vector_conversions import vector_converter
 from ..driver.workspace import Workspace
 from ..krylov.cg import Cg, require_positive
 from ..preconditioners import Jacobi
@@ -121,7 +121,7 @@ class EstimatingCg(Cg):
     def _estimates(self, result: Result) -> Estimates:
         x = result.x
         if not isinstance(x, np.ndarray):
-            (block,) = edge_of(self).enter(x=x)
+            (block,) = vector_converter(self).to_blocks(x=x)
             assert block is not None
             x = np.asarray(self.executor.to_host(block))
         x = x.reshape(self.shape[0], -1)

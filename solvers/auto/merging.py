@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from ...core.edges import edge_of
 from ...core.linop import LinOp
 from ...core.operations import vector
 from ...core.result import Result
 from ...core.small_values import as_dtype
+from ...core.vector_conversions import vector_converter
 
 
 def merged(old: Result, new: Result, keep: list[int], A: LinOp, b: Any) -> Result:
     """Return ``new`` with the columns ``keep`` of ``old`` instead of its own."""
-    executor, edge = A.executor, edge_of(A)
-    newer, older = edge.enter(new=new.x, old=old.x)
+    executor, converter = A.executor, vector_converter(A)
+    newer, older = converter.to_blocks(new=new.x, old=old.x)
     assert newer is not None and older is not None
     x = executor.copy(newer)
     take(executor, x, as_dtype(executor, older, x.dtype), keep)
@@ -38,7 +38,7 @@ def merged(old: Result, new: Result, keep: list[int], A: LinOp, b: Any) -> Resul
     used = max(int(iterations.max(initial=0)) + 1, 1)
     return replace(
         new,
-        x=edge.leave(x, b),
+        x=converter.from_block(x, b),
         stops=stops,
         column_iterations=iterations,
         residual_norm=norm,

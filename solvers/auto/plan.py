@@ -231,12 +231,6 @@ def _is_auto(M: Any) -> bool:
     return isinstance(M, str) and M == "auto"
 
 
-def columns_of(b: Any) -> int:
-    """Return the number of right-hand sides."""
-    shape: tuple[int, ...] = getattr(b, "shape", ())
-    return int(shape[1]) if len(shape) == 2 else 1
-
-
 def _facts(A: LinOp, method: str, M: Any) -> SystemFacts | None:
     """Return the facts about the entries, if they are needed and the entries are known."""
     is_auto = method == "auto" or _is_auto(M)

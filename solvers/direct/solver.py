@@ -15,7 +15,7 @@ from ...core.formats.entries import with_entries
 from ...core.linop import LinOp
 from ...core.operands import as_block, like
 from ...core.operations import vector
-from ...core.operator import as_linop
+from ...core.operator_conversions import as_linop
 from ...core.registry import executor as executor_by_name
 from ...core.result import Result
 from ...core.settings import Configurable, Settings, settings_of

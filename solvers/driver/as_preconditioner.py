@@ -9,7 +9,8 @@ import numpy as np
 from ...core.errors import InvalidArgument, InvalidMatrix, ShapeMismatch
 from ...core.executor import same_executor
 from ...core.linop import LinOp
-from ...core.operator import LinearOperator, as_linop
+from ...core.operator import LinearOperator
+from ...core.operator_conversions import as_linop
 
 if TYPE_CHECKING:
     from ...core.executor import Array

@@ -18,7 +18,6 @@ import numpy as np
 
 from ...core.capture import SOLVES
 from ...core.dtypes import real_dtype
-from ...core.edges import Edge, edge_of
 from ...core.errors import InvalidArgument, ShapeMismatch
 from ...core.loggers import Logger, Snapshot
 from ...core.operations import vector
@@ -26,6 +25,7 @@ from ...core.result import Result
 from ...core.small_values import as_dtype
 from ...core.status import Stop
 from ...core.stopping import Norms, State
+from ...core.vector_conversions import VectorConverter, vector_converter
 from .applications import applications_required
 from .fast_path import FirstCycle, go_straight, may_go_straight
 from .hermitian import (
@@ -88,13 +88,13 @@ class Solve(Verification):
         block: Array | None
         start: Array | None = None
         if solver.A.partition is None:
-            self.edge: Edge = solver._edge
-            block = None if b is None else self.edge.taken(b, "b")
+            self.converter: VectorConverter = solver._vector_converter
+            block = None if b is None else self.converter.to_block(b, "b")
             if x0 is not None:
-                start = self.edge.taken(x0, "x0")
+                start = self.converter.to_block(x0, "x0")
         else:
-            self.edge = Edge(solver) if keep_last else edge_of(solver)
-            block, start = self.edge.enter(_agreement(solver, watchers), b=b, x0=x0)
+            self.converter = VectorConverter(solver) if keep_last else vector_converter(solver)
+            block, start = self.converter.to_blocks(_agreement(solver, watchers), b=b, x0=x0)
         if block is None:
             raise InvalidArgument("b: expected an array, got NoneType")
         if start is not None and start.shape != block.shape:
@@ -504,7 +504,7 @@ class Solve(Verification):
         return scaled_back(self.executor, self.work.x, self.sides.solution_exponents)[0]
 
     def _shaped(self, block: Array) -> Any:
-        return self.edge.leave(block, self.asked)
+        return self.converter.from_block(block, self.asked)
 
     def _is_worse(self, c: int) -> bool:
         """Return whether a failed column may have had a better iterate than the last one."""

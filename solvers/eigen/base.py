@@ -9,17 +9,17 @@ import numpy as np
 from ...core.capture import SOLVES
 from ...core.described import Described
 from ...core.dtypes import common_dtype
-from ...core.edges import Edge, GroupEdge
 from ...core.errors import InvalidArgument, InvalidMatrix, ShapeMismatch
 from ...core.executor import brought_together, same_executor
 from ...core.factors import whole_number
 from ...core.linop import LinOp
 from ...core.notes import Note, Topic
 from ...core.operands import is_host
-from ...core.operator import as_linop
+from ...core.operator_conversions import as_linop
 from ...core.settings import Settings, settings_of
 from ...core.setup_time import setup_seconds
 from ...core.status import Stop
+from ...core.vector_conversions import GroupVectorConverter, VectorConverter
 from ..driver.scaling import largest_values
 from ..driver.unrecorded import Unrecorded
 from .pencil import Pencil
@@ -139,7 +139,7 @@ class EigenSolver(Unrecorded, Described):
         limits: Numbers,
         why: Stop,
         block: Any,
-        edge: Edge,
+        converter: VectorConverter,
         **report: Any,
     ) -> EigenResult:
         """Return pairs in the user's units, each with a verdict.
@@ -159,7 +159,7 @@ class EigenSolver(Unrecorded, Described):
         X = pencil.vectors(X)
         return EigenResult(
             eigenvalues=pencil.values(values),
-            eigenvectors=left_at(edge, X, block),
+            eigenvectors=left_at(converter, X, block),
             residual_norms=pencil.lengths(norms),
             thresholds=pencil.lengths(limits),
             stops=stops,
@@ -179,7 +179,7 @@ def agreement_of(solver: Any) -> tuple[str, ...]:
     )
 
 
-def started(edge: Edge, about: tuple[str, ...], v0: Any) -> Array | None:
+def started(converter: VectorConverter, about: tuple[str, ...], v0: Any) -> Array | None:
     """Return the user's first vector as a block, or None.
 
     Raises
@@ -187,21 +187,21 @@ def started(edge: Edge, about: tuple[str, ...], v0: Any) -> Array | None:
     ShapeMismatch, InvalidArgument
         If it does not match the operator, is not finite, or is zero.
     """
-    (start,) = edge.enter(about, v0=v0)
+    (start,) = converter.to_blocks(about, v0=v0)
     if start is not None:
-        largest = largest_values(edge.executor, start)
+        largest = largest_values(converter.executor, start)
         if start.shape[1] != 1 or not 0 < largest[0] < np.inf:
             raise InvalidArgument("v0: expected one finite vector that is not zero")
     return start
 
 
-def left_at(edge: Edge, X: Array, block: Any) -> Any:
+def left_at(converter: VectorConverter, X: Array, block: Any) -> Any:
     """Return vectors in the user's array type; whole ones on the host without a start."""
-    if isinstance(edge, GroupEdge) and (block is None or edge.whole):
-        edge.whole = True
-        return edge.leave(X, np.empty((0, 0)) if block is None else np.atleast_2d(block))
+    if isinstance(converter, GroupVectorConverter) and (block is None or converter.whole):
+        converter.whole = True
+        return converter.from_block(X, np.empty((0, 0)) if block is None else np.atleast_2d(block))
     at_home = block is not None and not is_host(block)
-    return X if at_home else edge.executor.to_host(X)
+    return X if at_home else converter.executor.to_host(X)
 
 
 def require_tolerances(rtol: Any, atol: Any, maxiter: Any) -> None:

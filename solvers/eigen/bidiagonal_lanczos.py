@@ -9,13 +9,13 @@ import numpy as np
 
 from ...core.described import Described
 from ...core.dtypes import common_dtype
-from ...core.edges import GroupEdge, edge_of
 from ...core.errors import InvalidArgument
 from ...core.factors import whole_number
-from ...core.operator import as_linop
+from ...core.operator_conversions import as_linop
 from ...core.settings import Configurable, Settings, settings_of
 from ...core.setup_time import setup_seconds
 from ...core.status import Stop
+from ...core.vector_conversions import GroupVectorConverter, vector_converter
 from ..driver.unrecorded import Unrecorded
 from . import residual, tall
 from .base import agreement_of, basis_size, left_at, require_tolerances, started
@@ -153,8 +153,8 @@ class SingularValues(Unrecorded, Described, metaclass=Configurable):
             If ``v0`` does not match the operator, is not finite, or is zero.
         """
         began = time.perf_counter()
-        edge = edge_of(self.tall)
-        start = started(edge, agreement_of(self), v0)
+        converter = vector_converter(self.tall)
+        start = started(converter, agreement_of(self), v0)
         dtype = common_dtype(self.A.dtype, *([] if start is None else [start.dtype]))
         process = _Process(self, dtype, start)
         with np.errstate(invalid="ignore", over="ignore"):  # verdicts report such numbers
@@ -171,10 +171,10 @@ class SingularValues(Unrecorded, Described, metaclass=Configurable):
         why = Stop.MAX_ITERATIONS if found.restarts >= self.maxiter else Stop.STAGNATED
         stops = process.stops(left, right, s, norms, limits, why)
         # left vectors have the rows of the tall operator, right ones its columns
-        other = edge_of(self.wide)
-        if isinstance(other, GroupEdge):
-            other.whole = v0 is None or edge.whole  # type: ignore[attr-defined]
-        left, right = left_at(edge, left, v0), left_at(other, right, v0)
+        other = vector_converter(self.wide)
+        if isinstance(other, GroupVectorConverter):
+            other.whole = v0 is None or converter.whole  # type: ignore[attr-defined]
+        left, right = left_at(converter, left, v0), left_at(other, right, v0)
         u, v = (right, left) if self.turned else (left, right)
         return SingularResult(
             u=u,

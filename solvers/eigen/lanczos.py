@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...core.dtypes import common_dtype, real_dtype
-from ...core.edges import edge_of
 from ...core.errors import InvalidArgument, InvalidMatrix, UnsupportedOperation
 from ...core.executor import Executor
 from ...core.formats import Identity, Matrix
 from ...core.linop import LinOp
 from ...core.operations import vector
-from ...core.operator import LinearOperator, as_linop
+from ...core.operator import LinearOperator
+from ...core.operator_conversions import as_linop
 from ...core.precision import in_precision
 from ...core.settings import Configurable
 from ...core.status import Stop
+from ...core.vector_conversions import vector_converter
 from ..direct import Direct
 from .base import EigenSolver, agreement_of, basis_size, require_tolerances, started
 from .krylov_basis import KrylovBasis
@@ -278,8 +279,8 @@ class Lanczos(EigenSolver, metaclass=Configurable):
         """
         began = time.perf_counter()
         self._follow()
-        executor, edge = self.executor, edge_of(self.A)
-        start = started(edge, agreement_of(self), v0)
+        executor, converter = self.executor, vector_converter(self.A)
+        start = started(converter, agreement_of(self), v0)
         dtype = common_dtype(self.dtype, *([] if start is None else [start.dtype]))
         operator = self._transformed(dtype)
         basis = KrylovBasis(
@@ -295,7 +296,8 @@ class Lanczos(EigenSolver, metaclass=Configurable):
         original = [pencil.values(operator.original(h[0])) for h in found.history]
         errors = [h[1] if self.sigma is not None else pencil.lengths(h[1]) for h in found.history]
         return self._result(
-            pencil, X, found.values[order], found.norms[order], found.limits[order], why, v0, edge,
+            pencil, X, found.values[order], found.norms[order], found.limits[order], why, v0,
+            converter,
             iterations=found.restarts,
             products=basis.products,
             eigenvalue_history=np.array(original),

@@ -11,7 +11,6 @@ import numpy as np
 from ...core.distributed.matrix import Csr as SharedCsr
 from ...core.distributed.shared import guarded
 from ...core.dtypes import common_dtype
-from ...core.edges import Edge, edge_of
 from ...core.errors import InvalidArgument, ShapeMismatch
 from ...core.formats import Matrix
 from ...core.linop import LinOp
@@ -19,6 +18,7 @@ from ...core.precision import in_precision
 from ...core.settings import Configurable, Settings
 from ...core.small_values import as_dtype
 from ...core.status import Stop
+from ...core.vector_conversions import VectorConverter, vector_converter
 from ..driver.as_preconditioner import as_preconditioner
 from ..driver.scaling import largest_values
 from ..preconditioners import preconditioner
@@ -196,8 +196,8 @@ class _Solve:
         self.solver, self.asked, self.callback = solver, X, callback
         executor = self.executor = solver.executor
         n, rows = solver.shape[0], solver.A.local_rows
-        self.edge = edge_of(solver.A)
-        blocks = _checked(self.edge, agreement_of(solver), X=X, Y=Y)
+        self.converter = vector_converter(solver.A)
+        blocks = _checked(self.converter, agreement_of(solver), X=X, Y=Y)
         dtype = self.dtype = common_dtype(solver.dtype, *(b.dtype for b in blocks.values()))
         self.k = int(blocks["X"].shape[1]) if "X" in blocks else solver.k
         constraints = blocks.get("Y")
@@ -414,7 +414,7 @@ class _Solve:
                 "along B Y otherwise"
             )
         return self.solver._result(
-            self.pencil, X, self.values, norms, limits, why, self.asked, self.edge,
+            self.pencil, X, self.values, norms, limits, why, self.asked, self.converter,
             iterations=iterations,
             products=self.products,
             eigenvalue_history=np.array([h[0] for h in self.history]).reshape(-1, self.k),
@@ -424,12 +424,12 @@ class _Solve:
         )  # fmt: skip
 
 
-def _checked(edge: Edge, about: tuple[str, ...], **arrays: Any) -> dict[str, Array]:
+def _checked(converter: VectorConverter, about: tuple[str, ...], **arrays: Any) -> dict[str, Array]:
     """Return the given blocks, by their names, or raise."""
-    entered = edge.enter(about, **arrays)
+    entered = converter.to_blocks(about, **arrays)
     blocks = {name: block for name, block in zip(arrays, entered, strict=True) if block is not None}
     for name, block in blocks.items():
-        if not np.all(np.isfinite(largest_values(edge.executor, block))):
+        if not np.all(np.isfinite(largest_values(converter.executor, block))):
             raise InvalidArgument(f"{name} has NaN or Inf; give finite vectors")
     return blocks
 

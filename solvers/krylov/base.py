@@ -12,7 +12,6 @@ import numpy as np
 
 from ...core.capture import SOLVES
 from ...core.dtypes import asked_dtype, common_dtype, is_complex, name_of
-from ...core.edges import Edge
 from ...core.errors import InvalidArgument, ShapeMismatch
 from ...core.executor import brought_together, same_executor
 from ...core.formats.stored import lowered
@@ -22,7 +21,7 @@ from ...core.links import resets_of
 from ...core.linop import LinOp
 from ...core.loggers import Logger, checked_loggers
 from ...core.operations import vector
-from ...core.operator import as_linop
+from ...core.operator_conversions import as_linop
 from ...core.precision import in_precision
 from ...core.progress import Progress
 from ...core.result import Result
@@ -39,6 +38,7 @@ from ...core.stopping import (
     true_residual_period,
 )
 from ...core.suggest import checked_keywords
+from ...core.vector_conversions import VectorConverter
 from ..driver import host_writes
 from ..driver.as_preconditioner import as_preconditioner
 from ..driver.loop import solve
@@ -242,9 +242,9 @@ class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
         return self.A.local_rows
 
     @cached_property
-    def _edge(self) -> Edge:
+    def _vector_converter(self) -> VectorConverter:
         """The edge of the operator, if no group shares it."""
-        return Edge(self)
+        return VectorConverter(self)
 
     @cached_property
     def _period(self) -> int | None:

@@ -21,7 +21,7 @@ from ...core.links import resets_of
 from ...core.linop import LinOp
 from ...core.loggers import Logger, checked_loggers
 from ...core.operations import vector
-from ...core.operator import as_linop
+from ...core.operator_conversions import as_linop
 from ...core.precision import in_double, in_precision
 from ...core.progress import Progress
 from ...core.settings import Configurable, Settings, settings_of

@@ -15,7 +15,6 @@ import numpy as np
 from ...core.capture import SOLVES
 from ...core.distributed.matrix import Csr as SharedCsr
 from ...core.dtypes import common_dtype, real_dtype
-from ...core.edges import Edge, edge_of
 from ...core.errors import InvalidArgument, ShapeMismatch
 from ...core.formats import Matrix
 from ...core.loggers import Logger, Snapshot
@@ -23,6 +22,7 @@ from ...core.operations import vector
 from ...core.setup_time import setup_seconds
 from ...core.small_values import as_dtype
 from ...core.status import Stop
+from ...core.vector_conversions import VectorConverter, vector_converter
 from ..driver.applications import applications_required
 from ..driver.scaling import (
     LEAST_NORM,
@@ -100,8 +100,8 @@ class LeastSquaresSolve(LeastSquaresVerdict):
         self.solver, self.asked, self.watchers = solver, b, watchers
         self.executor = solver.executor
         n = solver.shape[0]
-        self.edge = Edge(solver) if within else edge_of(solver)
-        block, start = self.edge.enter(_agreement(solver, watchers), b=b, x0=x0)
+        self.converter = VectorConverter(solver) if within else vector_converter(solver)
+        block, start = self.converter.to_blocks(_agreement(solver, watchers), b=b, x0=x0)
         if block is None:
             raise InvalidArgument("b: expected an array, got NoneType")
         if start is not None and (start.shape[1] != block.shape[1] or np.ndim(x0) != np.ndim(b)):
@@ -317,7 +317,7 @@ class LeastSquaresSolve(LeastSquaresVerdict):
             if self._done > before:
                 self._tell("iteration", self.watchers.looking(self._done), None)
             if callback is not None and self.executor.agreed(
-                says_stop(callback(self.edge.leave(self._solution(), self.asked)))
+                says_stop(callback(self.converter.from_block(self._solution(), self.asked)))
             ):
                 self.halt = Stop.CALLBACK
                 return
@@ -425,7 +425,7 @@ class LeastSquaresSolve(LeastSquaresVerdict):
             return float(values[0]) if one else np.array(values)
 
         return LeastSquaresResult(
-            x=self.edge.leave(solution, self.asked),
+            x=self.converter.from_block(solution, self.asked),
             stops=[Stop(int(code)) for code in self.final],
             column_iterations=np.array(self.iterations),
             residual_norm=shaped(given(upper)),
@@ -448,7 +448,7 @@ class LeastSquaresSolve(LeastSquaresVerdict):
             ),
             variance=None
             if variance is None
-            else self.edge.leave(executor.copy(variance), self.asked),
+            else self.converter.from_block(executor.copy(variance), self.asked),
             notes=self._notes(),
             explained=self._explained(),
         )

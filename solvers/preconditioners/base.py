@@ -25,7 +25,7 @@ from ...core.lazy import Temporary
 from ...core.links import works_alone
 from ...core.linop import LinOp
 from ...core.operations import vector
-from ...core.operator import as_linop
+from ...core.operator_conversions import as_linop
 from ...core.settings import Configurable, Settings, settings_of
 from ...core.suggest import NamesReplacements
 

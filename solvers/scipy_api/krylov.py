@@ -17,7 +17,7 @@ from ...core.distributed.shared import over_groups
 from ...core.errors import InvalidArgument
 from ...core.factors import whole_number
 from ...core.linop import LinOp
-from ...core.operator import as_linop
+from ...core.operator_conversions import as_linop
 from ...core.result import Result
 from ...core.stopping import Iterations
 from ...core.suggest import checked_keywords

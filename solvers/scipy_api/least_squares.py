@@ -8,7 +8,7 @@ import numpy as np
 
 from ...core.errors import InvalidMatrix
 from ...core.linop import LinOp
-from ...core.operator import as_linop
+from ...core.operator_conversions import as_linop
 from ...core.status import Stop
 from ...core.suggest import checked_keywords
 from ..least_squares.base import LeastSquaresSolver

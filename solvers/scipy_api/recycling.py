@@ -8,7 +8,7 @@ import numpy as np
 
 from ...core.distributed.shared import over_groups
 from ...core.errors import InvalidArgument, UnsupportedOperation
-from ...core.operator import as_linop
+from ...core.operator_conversions import as_linop
 from ...core.suggest import checked_keywords
 from ..batch.choose import is_batch
 from ..krylov.base import KrylovSolver

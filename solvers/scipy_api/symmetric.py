@@ -11,7 +11,7 @@ from ...core.distributed.shared import over_groups
 from ...core.errors import InvalidArgument
 from ...core.formats import Identity
 from ...core.linop import LinOp
-from ...core.operator import as_linop
+from ...core.operator_conversions import as_linop
 from ...core.status import Stop
 from ...core.suggest import checked_keywords
 from ..batch.choose import is_batch

@@ -50,7 +50,8 @@ if TYPE_CHECKING:
     )
     from .core.formats.galerkin import galerkin
     from .core.io import read, write
-    from .core.operator import LinearOperator, LinOp, as_linop
+    from .core.operator import LinearOperator, LinOp
+    from .core.operator_conversions import as_linop
     from .core.products import fusedmm, sddmm, spmm
     from .core.profiler import profile
     from .core.registry import (
@@ -152,7 +153,8 @@ _SOURCES = {
     ),
     "core.formats.galerkin": "galerkin",
     "core.io": "read write",
-    "core.operator": "LinOp LinearOperator as_linop",
+    "core.operator": "LinOp LinearOperator",
+    "core.operator_conversions": "as_linop",
     "core.products": "fusedmm sddmm spmm",
     "core.profiler": "profile",
     "core.registry": (

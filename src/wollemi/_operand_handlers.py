@@ -55,9 +55,9 @@ def _jax_arrays() -> libraries.MatrixHandler:
 
 
 def _operators() -> libraries.OperatorHandler:
-    from .core import operator
+    from .core import operator_conversions
 
-    return operator
+    return operator_conversions
 
 
 def _ranks() -> libraries.RanksHandler:

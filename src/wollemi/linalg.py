@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from .core.formats.norms import norm
 from .core.operator import LinearOperator
-from .core.operator import as_linop as aslinearoperator
+from .core.operator_conversions import as_linop as aslinearoperator
 from .core.sparse.powers import matrix_power
 from .core.suggest import without_others
 from .solvers.scipy_api.eigen import eigsh, lobpcg, svds

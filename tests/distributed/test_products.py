@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 import wollemi as wl
-from wollemi.core import edges
+from wollemi.core import agreement
 from wollemi.core.errors import InvalidArgument, InvalidMatrix, ShapeMismatch
 from wollemi.distributed import Parts
 
@@ -196,7 +196,7 @@ def test_members_that_differ_are_told_what_differs() -> None:
     with pytest.raises(
         wl.errors.GroupMismatch, match=r"things: member 0: rtol 1e-06; member 1: rtol 1e-08$"
     ):
-        edges._same(told, "the solve")
+        agreement.require_equal_values(told, "the solve")
 
 
 def test_vectors_that_do_not_fit(kind: str) -> None:

@@ -13,7 +13,7 @@ from ....core.formats.row_sums import rounded_with_row_sums
 from ....core.formats.stored import StoredCsr
 from ....core.lazy import Temporary
 from ....core.linop import LinOp
-from ....core.operator import as_linop
+from ....core.operator_conversions import as_linop
 
 if TYPE_CHECKING:
     from ....core.executor import Executor

@@ -17,7 +17,7 @@ from ..core.errors import InvalidMatrix, MissingPackage, UnsupportedOperation
 from ..core.formats.csr import Csr
 from ..core.formats.dense import Dense
 from ..core.linop import LinOp
-from ..core.operator import as_linop
+from ..core.operator_conversions import as_linop
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,7 +14,7 @@ import numpy as np
 from ..core.errors import InvalidArgument
 from ..core.formats import Csr
 from ..core.linop import LinOp
-from ..core.operator import as_linop
+from ..core.operator_conversions import as_linop
 from ..core.result import Result
 from ..core.settings import Settings
 from ..core.status import Stop

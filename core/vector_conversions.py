@@ -6,18 +6,23 @@ holds a part. A user may pass whole vectors and gets whole results, or pass part
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .agreement import (
+    VectorMessage,
+    listed_numbers,
+    require_calls_of_one_kind,
+    require_equal_values,
+    require_equal_vectors,
+)
 from .checksums import Checksum, checksum, compared_parts
 from .dtypes import NUMBER_KINDS
 from .errors import GroupMismatch, ShapeMismatch
 from .operands import OutputTarget, as_block, dimensions, is_host, like, native, no_numbers, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from .executor import Array, Executor
     from .linop import LinOp
 
@@ -30,34 +35,14 @@ _OF_ROWS = ("out", "x0")
 _STARTS = ("out", "x0", "v0", "X")
 
 
-class VectorMessage(NamedTuple):
-    """The message of a member about its vectors."""
-
-    #: The length of each vector, and a description of its dtype and columns.
-    vectors: dict[str, tuple[int | None, str | None]]
-    #: Other values that must be equal on all members.
-    about: tuple[str, ...]
-    #: The checksums of whole vectors.
-    checksums: dict[str, Checksum]
-    #: The text of an error; None without one.
-    error: str | None
-
-
-class CallMessage(NamedTuple):
-    """The message of a member that constructs a solver or preconditioner."""
-
-    #: The class and its options.
-    about: tuple[str, ...]
-
-
-class Edge:
-    """Conversion of vectors for an operator on one executor, or on a member within a solve."""
+class VectorConverter:
+    """Convert vectors for an operator on one executor, or on a member within a solve."""
 
     def __init__(self, operator: LinOp) -> None:
         self.executor: Executor = operator.executor
         self.rows, self.columns = operator.local_rows, operator.local_columns
 
-    def enter(self, about: tuple[str, ...] = (), **arrays: Any) -> list[Array | None]:
+    def to_blocks(self, about: tuple[str, ...] = (), **arrays: Any) -> list[Array | None]:
         """Return blocks of shape (rows, k) or (columns, k) for vectors; None stays None."""
         return [
             None if array is None else as_block(self.executor, array, self._length(name), name)
@@ -67,21 +52,17 @@ class Edge:
     def _length(self, name: str) -> int:
         return self.rows if name in _OF_ROWS else self.columns
 
-    def taken(self, array: Any, name: str) -> Array:
-        """Return the block of one vector, converted as in :meth:`enter`."""
+    def to_block(self, array: Any, name: str) -> Array:
+        """Return the block of one vector, converted as in :meth:`to_blocks`."""
         return as_block(self.executor, array, self._length(name), name)
 
-    def again(self, array: Any) -> Array:
-        """Return the block of a vector of the same kind as an earlier one."""
-        return as_block(self.executor, array, self.rows, "x")
-
-    def leave(self, block: Array, operand: Any) -> Any:
+    def from_block(self, block: Array, operand: Any) -> Any:
         """Return a block with the dimensions and the location of the argument ``operand``."""
         return like(self.executor, block, operand)
 
 
-class GroupEdge(Edge):
-    """Conversion of vectors for an operator that a group shares, on one member.
+class GroupVectorConverter(VectorConverter):
+    """Convert vectors for an operator that a group shares, on one member.
 
     The members exchange their arguments in one message, and raise errors together.
 
@@ -99,14 +80,14 @@ class GroupEdge(Edge):
         self.of_input = operator.column_partition
         self.whole = False
 
-    def enter(self, about: tuple[str, ...] = (), **operands: Any) -> list[Array | None]:
+    def to_blocks(self, about: tuple[str, ...] = (), **operands: Any) -> list[Array | None]:
         """Return this member's blocks of vectors, which are whole or this member's parts.
 
         Parameters
         ----------
         about : tuple of str
             Other values that must be equal on all members, such as the solver and its tolerance.
-        **given
+        **operands
             The vectors by name; ``out`` and ``x0`` have the rows of the operator, others its
             columns.
         """
@@ -149,16 +130,18 @@ class GroupEdge(Edge):
         return found
 
     def _compare(self, messages: list[VectorMessage]) -> None:
-        _of_one_kind(messages)
+        require_calls_of_one_kind(messages)
         for rank, message in enumerate(messages):
             if message.error is not None:
                 raise GroupMismatch(
                     f"member {rank} of {self.links.size} was given: {message.error}"
                 )
-        _same([message.about for message in messages], "the solve")
+        require_equal_values([message.about for message in messages], "the solve")
         names = list(messages[0].vectors)
         for name in names:
-            _same([(str(message.vectors.get(name, (0, None))[1]),) for message in messages], name)
+            require_equal_values(
+                [(str(message.vectors.get(name, (0, None))[1]),) for message in messages], name
+            )
         kinds = [
             self._is_whole(name, [message.vectors[name] for message in messages]) for name in names
         ]
@@ -167,7 +150,7 @@ class GroupEdge(Edge):
         self.whole = any(kind is True for kind in kinds)
         if self.whole:
             for name in names:
-                _agree([message.checksums.get(name) for message in messages], name)
+                require_equal_vectors([message.checksums.get(name) for message in messages], name)
 
     def _is_whole(self, name: str, shapes: list[Any]) -> bool | None:
         """Return whether the vectors are whole; None if whole vectors and parts are the same."""
@@ -182,7 +165,7 @@ class GroupEdge(Edge):
             return True
         raise ShapeMismatch(
             f"{name}: expected all {partition.size_of_vectors} rows on every member, or the "
-            f"rows of each ({_listed(parts)}); got {_listed(rows)}"
+            f"rows of each ({listed_numbers(parts)}); got {listed_numbers(rows)}"
         )
 
     def _block(self, name: str, array: Array) -> Array:
@@ -193,11 +176,7 @@ class GroupEdge(Edge):
             array = np.ascontiguousarray(partition.part(np.asarray(host), rank))
         return as_block(self.executor, array, partition.count(rank), name)
 
-    def again(self, array: Any) -> Array:
-        """Return this member's block of a vector of the same kind as an earlier one."""
-        return self._block("out", _taken(self.executor, array, "x"))
-
-    def leave(self, block: Array, operand: Any) -> Any:
+    def from_block(self, block: Array, operand: Any) -> Any:
         """Return a block; gather it to a whole vector if whole vectors had entered."""
         if not self.whole:
             return like(self.executor, block, operand)
@@ -207,71 +186,30 @@ class GroupEdge(Edge):
         return whole if is_host(operand) else self.executor.from_host(whole)
 
 
-def edge_of(operator: LinOp) -> Edge:
-    """Return the conversion of vectors for an operator."""
-    return Edge(operator) if operator.partition is None else GroupEdge(operator)
-
-
-def agree_on_call(operators: Iterable[LinOp], kind: type, options: Mapping[str, Any]) -> None:
-    """Raise GroupMismatch on every rank unless all construct a class with equal options.
-
-    The set-up of different preconditioners makes different exchanges. Members of one process get
-    the same call, and exchange nothing here. Arrays and functions are compared by type alone.
-
-    Parameters
-    ----------
-    operators : iterable of LinOp
-        The operators among the operands.
-    kind : type
-        The class.
-    options : mapping
-        Its options by name.
-    """
-    shared = next((one for one in operators if one.partition is not None), None)
-    links = None if shared is None else shared.executor.links
-    if links is None or links.one_process or links.size == 1:
-        return
-    about = (kind.__name__, *(f"{name}={_shown(options[name])}" for name in sorted(options)))
-    messages = links.all(CallMessage(about))
-    _of_one_kind(messages)
-    _same([message.about for message in messages], kind.__name__)
-
-
-def _shown(option: Any) -> str:
-    """Return an option as text that is equal on all ranks if the option is the same."""
-    if isinstance(option, (float, np.floating)):
-        return f"{option:.6g}"  # ranks may compute it with other rounding errors
-    if (
-        option is None
-        or isinstance(option, (str, bool, int, np.integer))
-        or hasattr(option, "to_dict")
-    ):
-        return repr(option)
-    return type(option).__name__
-
-
-def _of_one_kind(messages: Sequence[Any]) -> None:
-    """Raise GroupMismatch if some members construct a solver and others pass vectors."""
-    if len({type(message) for message in messages}) > 1:
-        each = "; ".join(
-            f"member {rank}: {message.about[0] if message.about else 'a product'}"
-            for rank, message in enumerate(messages)
-        )
-        raise GroupMismatch(f"the members make different calls: {each}")
+def vector_converter(operator: LinOp) -> VectorConverter:
+    """Return the converter of vectors for an operator."""
+    return (
+        VectorConverter(operator) if operator.partition is None else GroupVectorConverter(operator)
+    )
 
 
 def apply_on_member(operator: LinOp, x: Any, out: Any, alpha: complex, beta: complex) -> Any:
     """Return ``alpha * op(x) + beta * out`` on a member of a group; see :meth:`LinOp.apply`."""
-    edge = GroupEdge(operator)
-    with edge.links.guarded():
-        return _applied(edge, operator, x, out, alpha, beta)
+    converter = GroupVectorConverter(operator)
+    with converter.links.guarded():
+        return _applied(converter, operator, x, out, alpha, beta)
 
 
 def _applied(
-    edge: GroupEdge, operator: LinOp, x: Any, out: Any, alpha: complex, beta: complex
+    converter: GroupVectorConverter,
+    operator: LinOp,
+    x: Any,
+    out: Any,
+    alpha: complex,
+    beta: complex,
 ) -> Any:
-    executor = edge.executor
-    block, before = edge.enter(x=x, out=out)
+    executor = converter.executor
+    block, before = converter.to_blocks(x=x, out=out)
     assert block is not None
     dtype = operator._result_dtype(block, alpha, beta)
     if before is not None:
@@ -280,7 +218,7 @@ def _applied(
     shape = (operator.local_rows, int(block.shape[1]))
     result = executor.allocate(shape, block.dtype) if before is None else executor.copy(before)
     computing._multiply(block, result, alpha, beta)
-    left = edge.leave(result, x)
+    left = converter.from_block(result, x)
     if out is None:
         return left
     if isinstance(out, np.ndarray):
@@ -307,33 +245,6 @@ def _described(array: Any) -> tuple[Any, Any]:
     if len(shape) not in (1, 2):
         return -1, f"shape {shape}"
     return shape[0], f"{array.dtype}, {'one vector' if len(shape) == 1 else shape[1]}"
-
-
-def _same(sent: list[tuple[str, ...]], label: str) -> None:
-    """Raise an error with the different values unless all members sent the same values."""
-    if all(values == sent[0] for values in sent):
-        return
-    if len({len(values) for values in sent}) == 1:
-        differing = [at for at, column in enumerate(zip(*sent, strict=True)) if len({*column}) > 1]
-        sent = [tuple(values[at] for at in differing) for values in sent]
-    each = "; ".join(f"member {rank}: {', '.join(values)}" for rank, values in enumerate(sent))
-    raise GroupMismatch(f"{label}: the members were given different things: {each}")
-
-
-def _agree(sums: list[Checksum | None], name: str) -> None:
-    """Raise an error unless all members have the same whole vector."""
-    differing = [r for r, one in enumerate(sums) if one and sums[0] and not one.agrees(sums[0])]
-    if differing:
-        raise GroupMismatch(
-            f"{name}: a whole vector is the same on every rank, and the values of rank "
-            f"{_listed(differing)} differ from those of rank 0; make it on one rank and send it to "
-            f"the others, or pass each rank's own rows: A.scatter({name})"
-        )
-
-
-def _listed(numbers: list[int]) -> str:
-    shown = ", ".join(map(str, numbers[:8]))
-    return shown + (", ..." if len(numbers) > 8 else "")
 
 
 def _named(error: BaseException) -> str:
