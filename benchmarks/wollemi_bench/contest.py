@@ -33,7 +33,7 @@ class Outcome:
     timing : Timing or None
         None if it was not timed; ``trouble`` says why.
     trouble : str
-        Empty, ``wrong: ...``, ``failed: ...`` or ``absent: ...``.
+        Empty, ``wrong: ...``, ``missed: ...``, ``failed: ...`` or ``absent: ...``.
     facts : OfferFacts
         Its other properties.
     share : float or None

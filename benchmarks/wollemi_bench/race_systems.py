@@ -10,12 +10,17 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.sparse.linalg import splu
 
 from . import elliptic
 from .cases import SEED, case
 
 #: Rows of the smallest matrix of a folder that takes part.
 LEAST = 100
+
+
+#: The family of real matrices.
+FILES = "files"
 
 
 @dataclass(frozen=True)
@@ -29,7 +34,7 @@ class RaceSystem:
     make : callable
         Returns the matrix.
     definite : bool or None
-        Whether the matrix is symmetric and positive definite; None if that is not known.
+        Whether the matrix is symmetric and positive definite; None if it is symmetric alone.
     rtol : float
         The relative residual to reach.
     """
@@ -49,10 +54,13 @@ class RaceSystem:
             made.indptr = made.indptr.astype(np.int32, copy=False)
         return made
 
-    @staticmethod
-    def right_side(S: sp.csr_array) -> np.ndarray[Any, Any]:
-        """Return the seeded right-hand side."""
-        return np.random.default_rng(SEED).standard_normal(S.shape[0])
+    def right_side(self, S: sp.csr_array) -> np.ndarray[Any, Any]:
+        """Return the seeded right-hand side.
+
+        For a file it is a product with the matrix, since some of these matrices are singular.
+        """
+        drawn = np.random.default_rng(SEED).standard_normal(S.shape[0])
+        return np.asarray(S @ drawn) if self.family == FILES else drawn
 
 
 def plane(n: int) -> sp.csr_array:
@@ -115,8 +123,30 @@ def files(folder: Path) -> Iterator[RaceSystem]:
         S = A.to_scipy()
         if S.shape[0] < LEAST or S.dtype.kind != "f":
             continue
-        symmetric = abs(S - S.T).max() <= 1e-14 * abs(S).max()
-        yield RaceSystem("files", name, partial(_same, S), definite=None if symmetric else False)
+        yield RaceSystem(FILES, name, partial(_same, S), definite=definite(S))
+
+
+def definite(S: sp.csr_array) -> bool | None:
+    """Return whether a matrix is symmetric and positive definite; None: symmetric, not definite.
+
+    The pivots of a factorization without exchanges of rows have the signs of the eigenvalues
+    (Sylvester's law of inertia).
+    """
+    if abs(S - S.T).max() > 1e-14 * abs(S).max():
+        return False
+    if not S.diagonal().min() > 0:
+        return None
+    try:
+        factors = splu(
+            sp.csc_array(S),
+            permc_spec="MMD_AT_PLUS_A",
+            diag_pivot_thresh=0.0,
+            options={"SymmetricMode": True},
+        )
+    except RuntimeError:  # exactly singular
+        return None
+    in_order = np.array_equal(factors.perm_r, factors.perm_c)
+    return True if in_order and factors.U.diagonal().min() > 0 else None
 
 
 def _same(S: sp.csr_array) -> sp.csr_array:

@@ -121,7 +121,7 @@ def record_of(
         return Record(**about, trouble=f"failed: {type(error).__name__}: {lines[0]}")
     allowed = system.rtol * (OURS_MISSED if ours else MISSED)
     if not reached <= allowed:
-        trouble = f"wrong: the true residual is {reached:.1e}, expected {system.rtol:.0e}"
+        trouble = f"missed: the true residual is {reached:.1e}, expected {system.rtol:.0e}"
         return Record(**about, trouble=trouble, iterations=found[-1].iterations, residual=reached)
     seconds = [one.seconds for one in found]
     low, median, high = np.percentile(seconds, (25, 50, 75))

@@ -89,12 +89,12 @@ class Idle(race_peers.SciPy):
         return lambda: lambda: (np.zeros_like(b), 0)
 
 
-def test_a_solution_that_misses_the_tolerance_is_wrong() -> None:
+def test_a_solution_that_misses_the_tolerance_has_no_time() -> None:
     system = SYSTEMS[0]
     S = system.matrix()
     ours, theirs = races.contest(system, S, "cg-jacobi", wl.executor("omp"), [Idle()])
     assert not ours.trouble
-    assert theirs.seconds is None and theirs.trouble.startswith("wrong: the true residual is 1.0")
+    assert theirs.seconds is None and theirs.trouble.startswith("missed: the true residual is 1.0")
 
 
 def test_a_library_that_is_missing_is_absent() -> None:
@@ -125,8 +125,27 @@ def test_files_of_a_folder_take_part(tmp_path: Path) -> None:
     wl.write(tmp_path / "line.mtx", wl.Csr(stencil5(10)))
     wl.write(tmp_path / "small.mtx", wl.Csr(np.eye(3)))
     found = list(race_systems.files(tmp_path))
-    assert [(one.name, one.definite) for one in found] == [("line", None)]
-    assert races.methods_of(found[0]) == ("solve",)
+    assert [(one.name, one.definite) for one in found] == [("line", True)]
+    assert races.methods_of(found[0]) == ("cg-jacobi", "cg-amg", "solve")
+    S = found[0].matrix()
+    x = np.linalg.solve(S.toarray(), found[0].right_side(S))
+    np.testing.assert_allclose(x, np.random.default_rng(race_systems.SEED).standard_normal(100))
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([[2.0, 1.0], [1.0, 2.0]], True),
+        ([[1.0, 2.0], [2.0, 1.0]], None),
+        ([[1.0, 1.0], [1.0, 1.0]], None),
+        ([[0.0, 1.0], [1.0, 0.0]], None),
+        ([[2.0, 1.0], [0.0, 2.0]], False),
+    ],
+)
+def test_a_file_is_definite_by_the_signs_of_its_pivots(
+    values: list[list[float]], expected: bool | None
+) -> None:
+    assert race_systems.definite(sp.csr_array(values)) is expected
 
 
 def test_an_unknown_library_is_refused() -> None:
