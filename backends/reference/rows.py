@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -189,22 +189,31 @@ def union(one: RowPattern, two: RowPattern) -> tuple[Array, Array, list[tuple[Ar
     return joined // max(width, 1), joined % max(width, 1), at
 
 
-def both(one: Rows, two: Rows) -> tuple[Array, Array, Array, Array]:
-    """Return rows, columns and both values at all positions of either matrix, 0 where absent."""
+class UnionEntries(NamedTuple):
+    """The values of two matrices at all positions of either matrix, 0 where absent."""
+
+    row: Array
+    column: Array
+    first: Array
+    second: Array
+
+
+def union_entries(one: Rows, two: Rows) -> UnionEntries:
+    """Return the values of two matrices at the union of their positions."""
     row, column, sides = union(one.pattern, two.pattern)
     pair = np.zeros((2, row.size), one.values.dtype)
     for side, (at, e), values in zip(pair, sides, (one.values, two.values), strict=True):
         side[at] = values[e]
-    return row, column, pair[0], pair[1]
+    return UnionEntries(row, column, pair[0], pair[1])
 
 
 def products(one: Rows, two: Rows) -> tuple[Array, Array, Array]:
     """Return rows, columns and values of the nonzero entry-wise products, in order."""
-    row, column, a, b = both(one, two)
+    entries = union_entries(one, two)
     with np.errstate(invalid="ignore", over="ignore"):
-        product = a * b
+        product = entries.first * entries.second
     kept = product != 0
-    return row[kept], column[kept], product[kept]
+    return entries.row[kept], entries.column[kept], product[kept]
 
 
 @kernel_of(operations.count_products, Rows, Rows)
@@ -391,8 +400,8 @@ def count_compared(
     executor: Executor, one: Rows, two: Rows, comparison: int, lengths: Array, total: Array
 ) -> None:
     """Count the columns in which the comparison holds."""
-    row, _, a, b = both(one, two)
-    selected(lengths, total, row, compared(comparison, a, b))
+    entries = union_entries(one, two)
+    selected(lengths, total, entries.row, compared(comparison, entries.first, entries.second))
 
 
 @kernel_of(operations.compare, Rows, Rows)
@@ -400,8 +409,8 @@ def compare(
     executor: Executor, one: Rows, two: Rows, comparison: int, target: Array, new_indices: Array
 ) -> None:
     """List the columns in which the comparison holds."""
-    _, column, a, b = both(one, two)
-    new_indices[:] = column[compared(comparison, a, b)]
+    entries = union_entries(one, two)
+    new_indices[:] = entries.column[compared(comparison, entries.first, entries.second)]
 
 
 def larger_or_smaller(larger: int, a: Array, b: Array) -> Array:
@@ -415,8 +424,9 @@ def count_extremes(
     executor: Executor, one: Rows, two: Rows, larger: int, lengths: Array, total: Array
 ) -> None:
     """Count the columns with a nonzero maximum or minimum."""
-    row, _, a, b = both(one, two)
-    selected(lengths, total, row, larger_or_smaller(larger, a, b) != 0)
+    entries = union_entries(one, two)
+    extremes = larger_or_smaller(larger, entries.first, entries.second)
+    selected(lengths, total, entries.row, extremes != 0)
 
 
 @kernel_of(operations.extremes, Rows, Rows)
@@ -430,9 +440,9 @@ def extremes_of_both(
     new_values: Array,
 ) -> None:
     """List the nonzero maxima or minima."""
-    _, column, a, b = both(one, two)
-    found = larger_or_smaller(larger, a, b)
-    new_indices[:], new_values[:] = column[found != 0], found[found != 0]
+    entries = union_entries(one, two)
+    extremes = larger_or_smaller(larger, entries.first, entries.second)
+    new_indices[:], new_values[:] = entries.column[extremes != 0], extremes[extremes != 0]
 
 
 @kernel(operations.at)
@@ -531,10 +541,25 @@ def kron(
         new_values[to] = A.values[e[pair]] * B.values[f]
 
 
-def blocks(
-    indptr: Array, indices: Array, height: int, width: int
-) -> tuple[Array, Array, Array, Array]:
-    """Return row and column of each block, and the row and the block of each entry."""
+class BlockedEntries(NamedTuple):
+    """The blocks with an entry in order of rows, and the place of each entry.
+
+    Attributes
+    ----------
+    block_row, block_column : array, shape (blocks,)
+        The row and the column of each block, counted in blocks.
+    row, block : array, shape (nnz,)
+        The row and the block of each entry.
+    """
+
+    block_row: Array
+    block_column: Array
+    row: Array
+    block: Array
+
+
+def blocked_entries(indptr: Array, indices: Array, height: int, width: int) -> BlockedEntries:
+    """Return the blocks of ``height`` rows and ``width`` columns that have an entry."""
     row, _ = entries(indptr[:-1], indptr[1:])
     order = np.lexsort((indices // width, row // height))
     places = np.stack([row // height, indices // width])[:, order]
@@ -542,7 +567,7 @@ def blocks(
     new[1:] = np.any(places[:, 1:] != places[:, :-1], axis=0)
     block = np.empty(row.size, np.int64)
     block[order] = np.cumsum(new) - 1
-    return places[0, new], places[1, new], row, block
+    return BlockedEntries(places[0, new], places[1, new], row, block)
 
 
 @kernel(operations.count_blocks)
@@ -556,9 +581,9 @@ def count_blocks(
     total: Array,
 ) -> None:
     """Count the blocks of each block row."""
-    row, _, _, _ = blocks(indptr, indices, height, width)
-    lengths[:] = np.bincount(row, minlength=lengths.size)
-    total[0] = row.size
+    block_row = blocked_entries(indptr, indices, height, width).block_row
+    lengths[:] = np.bincount(block_row, minlength=lengths.size)
+    total[0] = block_row.size
 
 
 @kernel(operations.fill_blocks)
@@ -575,7 +600,8 @@ def fill_blocks(
     new_values: Array,
 ) -> None:
     """Store each entry in its block; other elements of a block are 0."""
-    _, column, row, block = blocks(indptr, indices, height, width)
-    new_indices[:] = column
+    blocked = blocked_entries(indptr, indices, height, width)
+    new_indices[:] = blocked.block_column
     new_values[:] = 0
-    new_values.reshape(-1, height, width)[block, row % height, indices % width] = values
+    blocks = new_values.reshape(-1, height, width)
+    blocks[blocked.block, blocked.row % height, indices % width] = values

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property, partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -393,24 +393,32 @@ def of_places(
     return Csr(executor, partition, column_partition, blocks, data)
 
 
+class HostRows(NamedTuple):
+    """A member's rows on the host, with the columns of the whole matrix."""
+
+    indptr: HostArray
+    columns: HostArray
+    values: HostArray
+
+
 def transposed_rows(
     links: Links,
     partition: Partition,
     column_partition: Partition,
-    indptr: HostArray,
-    indices: HostArray,
-    data: HostArray,
-) -> tuple[HostArray, HostArray, HostArray]:
-    """Return a member's rows of the transpose: pointers, columns and values.
+    own_rows: HostRows,
+) -> HostRows:
+    """Return a member's rows of the transpose.
 
     Entries are sent to the owner of their column. The entries of each row of the transpose are in
     the order of the original rows.
     """
-    rows = partition.rows(links.rank)[np.repeat(np.arange(indptr.size - 1), np.diff(indptr))]
-    places = column_partition.places(indices)
+    rows = partition.rows(links.rank)[
+        np.repeat(np.arange(own_rows.indptr.size - 1), np.diff(own_rows.indptr))
+    ]
+    places = column_partition.places(own_rows.columns)
     owners = column_partition.owner(places)
     sent = [
-        (places[mine], rows[mine], data[mine])
+        (places[mine], rows[mine], own_rows.values[mine])
         for mine in (owners == rank for rank in range(links.size))
     ]
     received = links.alltoall(sent)
@@ -419,4 +427,4 @@ def transposed_rows(
     order = np.lexsort((columns, local))
     counts = np.bincount(local, minlength=column_partition.count(links.rank))
     pointers = np.concatenate([[0], np.cumsum(counts)])
-    return pointers, columns[order], values[order]
+    return HostRows(pointers, columns[order], values[order])

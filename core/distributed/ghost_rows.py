@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -10,30 +10,13 @@ from ..formats import Csr as LocalCsr
 from ..links import Move
 from .halo import fill_ghosts
 from .index_arrays import here, host, keeps_whole, like, values_here
-from .overlap import rows_of_ghosts
+from .overlap import GhostRows, rows_of_ghosts
 
 if TYPE_CHECKING:
     from ..executor import Array
     from .matrix import Csr
 
 HostArray = np.ndarray[Any, Any]
-
-
-class GhostRows(NamedTuple):
-    """The rows for a member's ghosts, in the order of the ghosts.
-
-    Attributes
-    ----------
-    lengths : array of the host
-        Number of entries of each row.
-    columns, values : arrays
-        The new numbers of the columns, and the values: on the device if its links copy between
-        devices, otherwise on the host.
-    """
-
-    lengths: HostArray
-    columns: Any
-    values: Any
 
 
 def ghost_rows(A: Csr, rows: LocalCsr, ghosts: HostArray, first: int, local_rows: int) -> GhostRows:
@@ -61,7 +44,7 @@ def ghost_rows(A: Csr, rows: LocalCsr, ghosts: HostArray, first: int, local_rows
         places[outside] = ghosts[found[outside] - local_rows]
         return places, data[entries]
 
-    return GhostRows(*rows_of_ghosts(A, here(executor, rows.indptr), taken))
+    return rows_of_ghosts(A, here(executor, rows.indptr), taken)
 
 
 def _on_device(A: Csr, rows: LocalCsr, ghosts: HostArray, first: int, local_rows: int) -> GhostRows:

@@ -27,7 +27,7 @@ from ..operations import vector
 from ..room import with_room
 from ..small_values import as_dtype, conjugated
 from . import halo as exchange
-from .assembly import Blocks, assembled, transposed_rows
+from .assembly import Blocks, HostRows, assembled, transposed_rows
 from .build import from_rows
 from .index_arrays import here
 from .norms import norm
@@ -359,26 +359,26 @@ class Csr(LinOp):
         if self.partition.numbers is None and self.column_partition.numbers is None:
             return transposed(self, conjugate)
         rows = transposed_rows(
-            self._links, self.partition, self.column_partition, *self._global_rows()
+            self._links, self.partition, self.column_partition, self._global_rows()
         )
-        indptr, indices, data = rows
-        values = data.conj() if conjugate else data
+        values = rows.values.conj() if conjugate else rows.values
         return assembled(
-            self.executor, self.column_partition, self.partition, indptr, indices, values
+            self.executor, self.column_partition, self.partition, rows.indptr, rows.columns, values
         )
 
-    def _global_rows(self) -> tuple[HostArray, HostArray, HostArray]:
+    def _global_rows(self) -> HostRows:
         """Return this member's rows on the host, with the columns of the whole matrix."""
         to_host = self.executor.to_host
         indptr, columns = self._blocks.global_columns(self.executor)
-        return indptr, columns, np.asarray(to_host(self.data))
+        return HostRows(indptr, columns, np.asarray(to_host(self.data)))
 
     def host_rows(self) -> Any:
         """Return this member's rows as a SciPy array of shape (local_rows, n)."""
         from scipy.sparse import csr_array
 
-        indptr, columns, data = self._global_rows()
-        return csr_array((data, columns, indptr), shape=(self.local_rows, self.shape[1]))
+        rows = self._global_rows()
+        arrays = (rows.values, rows.columns, rows.indptr)
+        return csr_array(arrays, shape=(self.local_rows, self.shape[1]))
 
     def _of_own_columns(
         self, partition: Partition, column_partition: Partition, rows: LocalCsr, data: Array
@@ -472,8 +472,8 @@ class Csr(LinOp):
 
     def _lengths_and_entries(self) -> tuple[HostArray, HostArray, HostArray]:
         """Return the lengths, columns and values of this member's rows."""
-        indptr, columns, data = self._global_rows()
-        return np.diff(indptr), columns, data
+        rows = self._global_rows()
+        return np.diff(rows.indptr), rows.columns, rows.values
 
     def _stacked(self, parts: list[tuple[HostArray, HostArray, HostArray]]) -> Any:
         """Return the rows of all members as one SciPy array."""

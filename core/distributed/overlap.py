@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -20,17 +20,36 @@ if TYPE_CHECKING:
 HostArray = np.ndarray[Any, Any]
 
 
+class GhostRows(NamedTuple):
+    """The rows for a member's ghosts, in the order of the ghosts.
+
+    Attributes
+    ----------
+    lengths : array of the host
+        Number of entries of each row.
+    columns, values : arrays
+        The new numbers of the columns, and the values: on the device if its links copy between
+        devices, otherwise on the host.
+    """
+
+    lengths: HostArray
+    columns: Any
+    values: Any
+
+
 def overlapping_block(A: Csr) -> LocalCsr:
     """Return the square block of a member's rows, followed by its ghosts' rows; collective.
 
     The members that own the ghosts send their rows. Columns that are neither own columns nor ghosts
     of the member are left out.
     """
-    indptr, own_columns, own_data = A._global_rows()
-    others = rows_of_ghosts(A, indptr, lambda entries: (own_columns[entries], own_data[entries]))
-    lengths = np.concatenate([np.diff(indptr), others[0]])
-    columns = np.concatenate([own_columns, others[1]])
-    data = np.concatenate([own_data, others[2]])
+    rows = A._global_rows()
+    ghosts = rows_of_ghosts(
+        A, rows.indptr, lambda entries: (rows.columns[entries], rows.values[entries])
+    )
+    lengths = np.concatenate([np.diff(rows.indptr), ghosts.lengths])
+    columns = np.concatenate([rows.columns, ghosts.columns])
+    data = np.concatenate([rows.values, ghosts.values])
     numbers = _numbers(A, columns)
     rows_of = np.repeat(np.arange(lengths.size), lengths)
     kept = numbers >= 0
@@ -49,7 +68,7 @@ def overlapping_block(A: Csr) -> LocalCsr:
 
 def rows_of_ghosts(
     A: Csr, indptr: Array, entries_at: Callable[[HostArray], tuple[HostArray, HostArray]]
-) -> tuple[HostArray, HostArray, HostArray]:
+) -> GhostRows:
     """Return the rows for the ghosts of a matrix, from the members that own them; collective.
 
     Parameters
@@ -64,8 +83,8 @@ def rows_of_ghosts(
 
     Returns
     -------
-    lengths, columns, data : arrays
-        The ghosts' rows, in the order of the ghosts.
+    GhostRows
+        The rows on the host.
     """
     executor, links = A.executor, cast(Any, A.executor.links)
     sent = like(executor, A.halo.send_index, indptr)
@@ -82,7 +101,7 @@ def rows_of_ghosts(
     none = (np.zeros(0, np.int64), columns[:0], data[:0])
     found = [none, *(rows for rows in links.alltoall(asked) if rows is not None)]
     lengths, others, values = (np.concatenate([rows[i] for rows in found]) for i in range(3))
-    return lengths, others, values
+    return GhostRows(lengths, others, values)
 
 
 def _numbers(A: Csr, columns: HostArray) -> HostArray:

@@ -88,7 +88,7 @@ def _value(A: Csr, i: int, j: int) -> Any:
     local = place - int(A.partition.offsets[links.rank])
     mine = None
     if 0 <= local < A.local_rows:
-        indptr, columns, data = A._global_rows()
-        part = slice(int(indptr[local]), int(indptr[local + 1]))
-        mine = data[part][columns[part] == j % n].sum(dtype=A.dtype)
+        rows = A._global_rows()
+        part = slice(int(rows.indptr[local]), int(rows.indptr[local + 1]))
+        mine = rows.values[part][rows.columns[part] == j % n].sum(dtype=A.dtype)
     return next(value for value in links.all(mine) if value is not None)

@@ -20,6 +20,7 @@ from .candidates import DIRECT
 from .costs import factor_constants, rates_of
 from .kept import kept_with
 from .one_thread import one_thread, threads_of_numpy
+from .singular import ShortestSolution
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -188,14 +189,13 @@ class SmallMatrix:
         self.is_regular = bool(self.condition * REGULAR * EPS < 1)
         return np.ascontiguousarray(x[:, :k])
 
-    def shortest(self, b: Numbers, dtype: Any) -> tuple[Numbers, Numbers, int] | None:
+    def shortest(self, b: Numbers, dtype: Any) -> ShortestSolution | None:
         """Return the shortest least squares solution of a singular matrix.
 
         Returns
         -------
-        x, norms, rank : array, array, int
-            The solution, the residual norms of its columns, and the rank of the matrix. None if the
-            rank changes when rows and columns are scaled: the matrix may be regular.
+        ShortestSolution or None
+            None if the rank changes when rows and columns are scaled: the matrix may be regular.
         """
         n = self._matrix.shape[0]
         sizes = np.abs(self._matrix)
@@ -210,7 +210,7 @@ class SmallMatrix:
             return None
         rounded = x.astype(dtype)
         residual = b - self._matrix @ rounded
-        return rounded, np.linalg.norm(residual, axis=0), int(rank)
+        return ShortestSolution(rounded, np.linalg.norm(residual, axis=0), int(rank))
 
     def error(self, x: Numbers, residual_norm: Numbers) -> float:
         """Return the estimated relative error of the worst column of a solution."""
@@ -399,13 +399,16 @@ def shortest_of_small(A: LinOp, b: Any, rtol: float, atol: float) -> Result | No
             solution = system.matrix.shortest(system.b, system.dtype)
     except np.linalg.LinAlgError:  # the singular values do not converge
         return None
-    if solution is None or not np.all(solution[1] <= system.threshold):
+    if solution is None or not np.all(solution.residual_norm <= system.threshold):
         return None
-    x, norm, rank = solution
-    result = _result(A, b, system, x, norm, AttemptRecord(DIRECT, "svd", 0.0, 1, 0.0, ""), began)
+    tried = AttemptRecord(DIRECT, "svd", 0.0, 1, 0.0, "")
+    result = _result(A, b, system, solution.x, solution.residual_norm, tried, began)
     if result is None:
         return None
-    about = f"direct: the matrix is singular to working precision, of rank {rank} of {A.shape[0]}"
+    about = (
+        f"direct: the matrix is singular to working precision, of rank {solution.rank} of "
+        f"{A.shape[0]}"
+    )
     return replace(result, notes=[about, SHORTEST])
 
 

@@ -15,7 +15,7 @@ from ...core.status import Stop
 from ..driver.scaling import norms
 from ..least_squares.lsmr import Lsmr
 from .costs import rates_of
-from .singular import is_orthogonal
+from .singular import ShortestSolution, is_orthogonal
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -142,7 +142,7 @@ def _per_iteration(A: Matrix) -> float:
     return max(4 * rates.launch + moved, 1e-9)
 
 
-def dense_shortest(A: Matrix, block: Numbers, dtype: Any) -> tuple[Numbers, Numbers, int]:
+def dense_shortest(A: Matrix, block: Numbers, dtype: Any) -> ShortestSolution:
     """Return the shortest least squares solution by orthogonal factors of a dense matrix.
 
     Parameters
@@ -156,9 +156,9 @@ def dense_shortest(A: Matrix, block: Numbers, dtype: Any) -> tuple[Numbers, Numb
 
     Returns
     -------
-    x, norms, rank : array of shape (n, k), array, int
-        The solution, the residual norms of its columns, and the numerical rank. The norm of a
-        column is NaN if its solution overflows the dtype or loses digits to underflow.
+    ShortestSolution
+        The norm of a column is NaN if its solution overflows the dtype or loses digits to
+        underflow.
 
     References
     ----------
@@ -183,7 +183,7 @@ def dense_shortest(A: Matrix, block: Numbers, dtype: Any) -> tuple[Numbers, Numb
         kept = rounded / size
         norm = column_norms(sides / size - matrix @ kept) * size
         lost = ~(column_norms(kept - x) <= LARGEST_ROUNDING * column_norms(x))
-    return rounded, np.where(lost, np.nan, norm), int(rank)
+    return ShortestSolution(rounded, np.where(lost, np.nan, norm), int(rank))
 
 
 def column_norms(columns: Numbers) -> Numbers:
@@ -203,7 +203,8 @@ def _by_factors(A: Matrix, b: Any, result: Result, threshold: Numbers) -> Result
     """Return the least squares solution of all columns by dense factors."""
     began = time.perf_counter()
     block = _on_host(A, b, "b")
-    x, norm, rank = dense_shortest(A, block, np.asarray(result.x).dtype)
+    solution = dense_shortest(A, block, np.asarray(result.x).dtype)
+    x, norm = solution.x, solution.residual_norm
     if np.any(np.isnan(norm)):
         return result
     stops = [
@@ -221,5 +222,7 @@ def _by_factors(A: Matrix, b: Any, result: Result, threshold: Numbers) -> Result
         residual_norm=float(norm[0]) if one else norm,
         is_shortest=True,
         seconds=result.seconds + time.perf_counter() - began,
-        notes=[f"lsmr did not end; orthogonal factors of rank {rank}, by LAPACK in SciPy, did"],
+        notes=[
+            f"lsmr did not end; orthogonal factors of rank {solution.rank}, by LAPACK in SciPy, did"
+        ],
     )

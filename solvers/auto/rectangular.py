@@ -146,7 +146,8 @@ def _by_factors(
     began = time.perf_counter()
     sides = np.asarray(A.executor.to_host(block))
     dtype = np.asarray(A.executor.to_host(result.x)).dtype
-    x, norm, _ = dense_shortest(A, sides, dtype)
+    solution = dense_shortest(A, sides, dtype)
+    x, norm = solution.x, solution.residual_norm
     if np.any(np.isnan(norm)):
         return result, [], []
     native = A.executor.from_host(np.ascontiguousarray(x))

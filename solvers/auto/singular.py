@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,26 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Numbers = NDArray[Any]
+
+
+class ShortestSolution(NamedTuple):
+    """The shortest least squares solution of a system, by dense factors.
+
+    Attributes
+    ----------
+    x : array, shape (n, k)
+        The solution on the host.
+    residual_norm : array, shape (k,)
+        The norm of each column's residual. :func:`.least_squares.dense_shortest` returns NaN for a
+        column that overflows or loses digits to underflow.
+    rank : int
+        The numerical rank of the matrix.
+    """
+
+    x: Numbers
+    residual_norm: Numbers
+    rank: int
+
 
 #: Upper bounds of the rows: test matrices of up to MOST_ROWS rows on hosts, and MOST_ON_DEVICE rows
 #: on devices, from which the entries are copied. Compare rows of up to MOST_COMPARED rows.

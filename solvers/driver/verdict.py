@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import inf, isfinite
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -37,6 +37,24 @@ RUNNING, CONVERGED = int(Stop.RUNNING), int(Stop.CONVERGED)
 
 #: The stops by code: a lookup in the enumeration takes six times as long.
 STOPS = tuple(Stop(code) for code in range(len(Stop)))
+
+
+class JudgedColumns(NamedTuple):
+    """The columns of a block after their residuals are known.
+
+    Attributes
+    ----------
+    codes : list of int
+        The stop code of each column.
+    norms : list of float
+        The norms of the true residuals.
+    status_codes : list of int, optional
+        The codes that the executor's status has; None if it has not computed them.
+    """
+
+    codes: list[int]
+    norms: list[float]
+    status_codes: list[int] | None = None
 
 
 class Verification:
@@ -89,15 +107,15 @@ class Verification:
         """Compute the true residual, unless ``members`` has it, and judge the columns."""
         status, before, undecided = self.work.status, self.norm, self._undecided()
         known = first and self._knows_start()
-        armed: list[int] | None = None
         if known:
-            codes, residual = self._start_codes(), self.sides.norm.tolist()
+            judged = JudgedColumns(self._start_codes(), self.sides.norm.tolist())
         elif members is not None:
-            codes, residual = self._read_codes(members, undecided)
+            judged = self._read_codes(members, undecided)
         else:
-            armed, codes, residual = self._computed_codes(first, undecided)
-            if first and np.any(self._drop_long_starts(np.array(residual))):
-                armed, codes, residual = self._computed_codes(first, undecided)
+            judged = self._computed_codes(first, undecided)
+            if first and np.any(self._drop_long_starts(np.array(judged.norms))):
+                judged = self._computed_codes(first, undecided)
+        codes, residual = judged.codes, judged.norms
         self.norm = before.copy()
         self.norm[undecided] = [residual[c] for c in undecided]
         if first:
@@ -114,7 +132,7 @@ class Verification:
             self._arm_first(norm=self.norm.astype(self.real))
         elif self.running and members is not None:
             status.arm(self.final, norm=self.norm.astype(self.real))
-        elif self.running and (final != armed or self.work.residual.is_opaque):
+        elif self.running and (final != judged.status_codes or self.work.residual.is_opaque):
             status.arm(self.final, threshold=self.limit)
 
     def _drop_long_starts(self, norm: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -156,10 +174,8 @@ class Verification:
         met = self.sides.norm.astype(self.real) <= self.limit
         return [CONVERGED if passes else RUNNING for passes in met.tolist()]
 
-    def _computed_codes(
-        self, first: bool, undecided: list[int]
-    ) -> tuple[list[int], list[int], list[float]]:
-        """Compute the true residual; return the codes as read, corrected codes, and norms."""
+    def _computed_codes(self, first: bool, undecided: list[int]) -> JudgedColumns:
+        """Compute the true residual; return the codes of the columns and its norms."""
         work, status = self.work, self.work.status
         if first:
             self._arm_first()
@@ -172,10 +188,10 @@ class Verification:
         armed: list[int] = codes.tolist()
         judged, residual = list(armed), norm.tolist()
         self._doubt(judged, residual, largest.tolist(), undecided)
-        return armed, judged, residual
+        return JudgedColumns(judged, residual, armed)
 
-    def _read_codes(self, members: Members, undecided: list[int]) -> tuple[list[int], list[float]]:
-        """Return codes and norms of the true residual at the end of a cycle, as read."""
+    def _read_codes(self, members: Members, undecided: list[int]) -> JudgedColumns:
+        """Return the codes of the columns and the norms of the true residual after a cycle."""
         true, met = members["true"], members["true"] <= members["threshold"]
         codes = np.where(met, CONVERGED, RUNNING)
         judged: list[int] = np.where(np.isfinite(true), codes, int(Stop.NOT_FINITE)).tolist()
@@ -183,7 +199,7 @@ class Verification:
         if self.work.spare is not self.work.r:
             self.executor.copy_into(self.work.r, self.work.spare)
         self._doubt(judged, residual, members["largest"].tolist(), undecided)
-        return judged, residual
+        return JudgedColumns(judged, residual)
 
     def _doubt(
         self, codes: list[int], norm: list[float], largest: list[float], undecided: list[int]

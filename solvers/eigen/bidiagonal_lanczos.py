@@ -283,23 +283,24 @@ class _Process:
         """Continue the process until the bases are full."""
         for j in range(self.count, self.size):
             self.A._apply(self.V.row(j), self.U.w, 1.0, 0.0)
-            h, alpha, exhausted = self.U.orthogonalize(j)
-            self.B[:j, j], self.B[j, j] = h, 0.0 if exhausted else alpha
-            if not np.isfinite(alpha):
+            left = self.U.orthogonalize(j)
+            self.B[:j, j] = left.coefficients
+            self.B[j, j] = 0.0 if left.exhausted else left.length
+            if not np.isfinite(left.length):
                 self.B[:] = np.nan
                 return
-            if exhausted:
+            if left.exhausted:
                 self.U.random(j)
             else:
                 self.U.append(j)
             self.AH._apply(self.U.row(j), self.V.w, 1.0, 0.0)
             self.products += 2
-            _, beta, exhausted = self.V.orthogonalize(j + 1)
-            if not np.isfinite(beta):
+            right = self.V.orthogonalize(j + 1)
+            if not np.isfinite(right.length):
                 self.B[:] = np.nan
                 return
-            self.beta = 0.0 if exhausted else beta
-            if exhausted:
+            self.beta = 0.0 if right.exhausted else right.length
+            if right.exhausted:
                 self.complete = not self.V.random(j + 1)
                 if self.complete:
                     self.used = j + 1

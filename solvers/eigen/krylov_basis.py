@@ -59,15 +59,16 @@ class KrylovBasis(Vectors):
             v = self.row(j)
             self.operator(v, self.with_inner(v), self.w)
             self.products += 1
-            h, length, exhausted = self.orthogonalize(j + 1)
+            remainder = self.orthogonalize(j + 1)
+            h = remainder.coefficients
             self.T[: j + 1, j] = h
             self.T[j, : j + 1] = h.conj()
             self.T[j, j] = h[j].real
-            if not np.isfinite(length):
+            if not np.isfinite(remainder.length):
                 self.T[:] = np.nan
                 return
-            self.beta = 0.0 if exhausted else length
-            if exhausted:
+            self.beta = 0.0 if remainder.exhausted else remainder.length
+            if remainder.exhausted:
                 # the space is invariant: start another one, if the basis has space
                 self.complete = not self.random(j + 1)
                 if self.complete:

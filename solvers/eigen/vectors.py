@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,24 @@ Numbers = np.ndarray[Any, Any]
 #: A space is exhausted if a new vector, after orthogonalization, is shorter than this multiple of
 #: the precision times its length before: it is a rounding error.
 EXHAUSTED_ROUNDOFFS = 16.0
+
+
+class Remainder(NamedTuple):
+    """The part of a vector that is orthogonal to the first vectors of a basis.
+
+    Attributes
+    ----------
+    coefficients : array, shape (count,)
+        Coefficients of the subtracted vectors.
+    length : float
+        The norm of the remainder.
+    exhausted : bool
+        Whether the remainder is a rounding error.
+    """
+
+    coefficients: Numbers
+    length: float
+    exhausted: bool
 
 
 class Vectors:
@@ -77,7 +95,7 @@ class Vectors:
             largest = float(largest_values(self.executor, self.w)[0])
             powers = np.array([power_of_two(largest)])
             scale_columns(self.executor, self.w, exponents_of(powers))
-            if self.orthogonalize(0)[1] > 0:
+            if self.orthogonalize(0).length > 0:
                 self.append(0)
                 return
         self.random(0)
@@ -89,18 +107,8 @@ class Vectors:
         self.inner._apply(x, self.Bw, 1.0, 0.0)
         return self.Bw
 
-    def orthogonalize(self, count: int) -> tuple[Numbers, float, bool]:
-        """Orthogonalize ``w`` against the first vectors, by classical Gram-Schmidt twice.
-
-        Returns
-        -------
-        coefficients : array, shape (count,)
-            Coefficients of the subtracted components.
-        length : float
-            The norm of the remainder.
-        exhausted : bool
-            Whether the remainder is a rounding error.
-        """
+    def orthogonalize(self, count: int) -> Remainder:
+        """Orthogonalize ``w`` against the first vectors, by classical Gram-Schmidt twice."""
         executor, xp = self.executor, self.executor.xp
         V, w = self.V[:count], self.w.reshape(self.n)
         subtracted = np.zeros(count, self.small)
@@ -116,7 +124,8 @@ class Vectors:
                 w -= xp.matmul(h, V)
                 subtracted += np.array(executor.to_host(h))
         length = self.length(self.with_inner(self.w))
-        return subtracted, length, not length > EXHAUSTED_ROUNDOFFS * self.eps * before
+        exhausted = not length > EXHAUSTED_ROUNDOFFS * self.eps * before
+        return Remainder(subtracted, length, exhausted)
 
     def length(self, Bw: Array) -> float:
         """Return the length of ``w``; 0 if its square is negative by rounding.
@@ -154,8 +163,8 @@ class Vectors:
             made = tall.random_block(self.executor, self.n, 1, self.dtype, seed)
             self.drawn += 1
             tall.copy(self.executor, made, self.w)
-            _, length, exhausted = self.orthogonalize(j)
-            if not exhausted and np.isfinite(length):
+            remainder = self.orthogonalize(j)
+            if not remainder.exhausted and np.isfinite(remainder.length):
                 self.append(j)
                 return True
         return False

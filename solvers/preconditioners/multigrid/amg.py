@@ -22,7 +22,8 @@ from ....core.operations import vector
 from ..jacobi import count_without_inverse
 from . import aggregation, classical, groups, shared_rows
 from .coarsest import ROWS_WITHOUT_SEARCH, inverse_of_large, is_diagonal
-from .multigrid import Multigrid, Parts, with_full_diagonals
+from .levels import LevelMatrices
+from .multigrid import Multigrid, with_full_diagonals
 
 if TYPE_CHECKING:
     from ....core.executor import Array, Executor
@@ -217,11 +218,11 @@ class Amg(Multigrid):
             )
         super()._setup(A)
 
-    def _hierarchy(self, A: Matrix) -> Parts:
+    def _hierarchy(self, A: Matrix) -> list[LevelMatrices]:
         """Return the matrices of all levels; in double precision if rounding would spoil them."""
         if self._is_uncoupled(A):
             self.notes.append(f"amg: {A.shape[0]} rows without couplings: level 0 is the last one")
-            return [(A, None, None)]
+            return [LevelMatrices(A)]
         found = self._levels_of(A)
         if A.partition is not None:
             return with_full_diagonals(found)
@@ -232,10 +233,8 @@ class Amg(Multigrid):
                 "amg: rounding spoils coarse levels in float32: they are made in float64"
             )
             wide = self._levels_of(A.astype(np.result_type(A.dtype, np.float64)))
-            lowered = [
-                tuple(None if M is None else M.astype(A.dtype) for M in parts) for parts in wide
-            ]
-            found = [(A, *lowered[0][1:]), *lowered[1:]]  # type: ignore[list-item]
+            lowered = [level.astype(A.dtype) for level in wide]
+            found = [lowered[0]._replace(A=A), *lowered[1:]]
         spoiled = self._spoiled(found)
         if not spoiled:
             return found
@@ -243,18 +242,18 @@ class Amg(Multigrid):
             f"amg: rounding leaves nothing of a diagonal entry of level {spoiled}: level "
             f"{spoiled - 1} is the last one"
         )
-        return [*found[: spoiled - 1], (found[spoiled - 1][0], None, None)]
+        return [*found[: spoiled - 1], LevelMatrices(found[spoiled - 1].A)]
 
     @staticmethod
-    def _spoiled(levels: Parts) -> int:
+    def _spoiled(levels: list[LevelMatrices]) -> int:
         """Return the first coarse level with a singular diagonal value, or 0."""
         executor = levels[0][0].executor
         if len(levels) == 1:
             return 0
         counts = [executor.zeros((1,), np.int64) for _ in levels[1:]]
-        for count, (M, _, _) in zip(counts, levels[1:], strict=True):
-            count_without_inverse(M, count)
-        last = levels[-1][0].asformat("csr").data
+        for count, level in zip(counts, levels[1:], strict=True):
+            count_without_inverse(level.A, count)
+        last = levels[-1].A.asformat("csr").data
         largest = executor.allocate((1,), real_dtype(last.dtype))
         executor.run(vector.largest, last.reshape(-1, 1), largest)
         *read, size = executor.transfer(*counts, largest).read()
@@ -262,7 +261,7 @@ class Amg(Multigrid):
         found[-1] |= not np.isfinite(size[0])
         return int(np.argmax(found)) + 1 if found.any() else 0
 
-    def _levels_of(self, A: Matrix) -> Parts:
+    def _levels_of(self, A: Matrix) -> list[LevelMatrices]:
         size = self._block_size(A)
         by_aggregates = self.kind == "aggregation" or (
             self.kind == "auto" and (self._near_null is not None or size > 1)
@@ -271,7 +270,7 @@ class Amg(Multigrid):
         A.executor.compile_ahead((*runs, *CYCLES_RUN), A.dtype)
         near = self._near_null_space(A, size) if by_aggregates else None
         self._width = classical.interpolation_width(A) if self.width is None else self.width
-        found: Parts = []
+        found: list[LevelMatrices] = []
         first: groups.OfFirst | None = None
         shared = A.partition is not None
         matrix: Any = A if shared else A.asformat("csr").without_duplicates()
@@ -288,12 +287,12 @@ class Amg(Multigrid):
             with self._timed("products"):
                 R = adjoint(P)
                 coarse = R @ (matrix @ P)
-            found.append((A if not found else matrix, P, R))
+            found.append(LevelMatrices(A if not found else matrix, P, R))
             matrix, near = coarse, below
             size = size if near is None else int(near.shape[1])
         if shared:
             self._gathering = _Further(near, size, len(found), first)
-        return [*found, (matrix if found else A, None, None)]
+        return [*found, LevelMatrices(matrix if found else A)]
 
     def _interpolation(self, A: Any, near: Any, size: int, level: int) -> tuple[Any, Any]:
         """Return the interpolation to a level, and the near null space of the next one."""
@@ -432,16 +431,16 @@ class Amg(Multigrid):
             T, coarse = aggregation.tentative(label, count, near, size, A)
             return aggregation.smoothed(A, T), coarse
 
-    def _new_operators(self, A: Matrix) -> Parts:
+    def _new_operators(self, A: Matrix) -> list[LevelMatrices]:
         if A.partition is None:
             return super()._new_operators(A)
-        matrices: Parts = []
+        matrices: list[LevelMatrices] = []
         matrix: Any = A
         for level in self.levels:
-            matrices.append((matrix, level.P, level.R))
+            matrices.append(LevelMatrices(matrix, level.P, level.R))
             P, R = (part.astype(A.dtype) for part in (level.P, level.R))
             matrix = R @ (matrix @ P)
-        return [*matrices, (matrix, None, None)]
+        return [*matrices, LevelMatrices(matrix)]
 
     def _block_size(self, A: Matrix) -> int:
         """Return the number of unknowns per node."""

@@ -17,6 +17,7 @@ from ....core.errors import InvalidArgument, ShapeMismatch
 from ....core.formats import Csr, Diagonal
 from ....core.formats.arithmetic import add
 from ..jacobi import count_without_inverse
+from .levels import LevelMatrices
 
 if TYPE_CHECKING:
     from ....core.linop import LinOp
@@ -90,18 +91,18 @@ def _with_full_diagonal(A: SharedCsr) -> SharedCsr:
     """Return a matrix with 1 where its diagonal is 0; all members must call this."""
     links: Any = A.executor.links
     missing = host(A.executor, A.diagonal()) == 0
-    indptr, columns, data = A._global_rows()
+    stored = A._global_rows()
     rows = np.flatnonzero(missing)
     own_columns = A.partition.rows(links.rank)[rows]
-    at = indptr[rows + 1]
+    at = stored.indptr[rows + 1]
     before = np.concatenate([[0], np.cumsum(missing)])
     return assembled(
         A.executor,
         A.partition,
         A.column_partition,
-        indptr + before,
-        np.insert(columns, at, own_columns),
-        np.insert(data, at, np.ones(rows.size, data.dtype)),
+        stored.indptr + before,
+        np.insert(stored.columns, at, own_columns),
+        np.insert(stored.values, at, np.ones(rows.size, stored.values.dtype)),
     )
 
 
@@ -154,7 +155,7 @@ class OfFirst(NamedTuple):
 
 def handed_out_levels(
     A: SharedCsr, levels: list[WholeLevel]
-) -> tuple[list[tuple[SharedCsr, SharedCsr, SharedCsr]], SharedCsr]:
+) -> tuple[list[LevelMatrices], SharedCsr]:
     """Distribute the levels that the first member has built, by rows; all members must call.
 
     Parameters
@@ -166,7 +167,7 @@ def handed_out_levels(
 
     Returns
     -------
-    levels : list of (A, P, R)
+    levels : list of LevelMatrices
         All levels except the last.
     A : distributed.Csr
         The matrix of the last level.
@@ -181,9 +182,10 @@ def handed_out_levels(
         ]
         rows = below
     shared = handed_out(A.executor, wholes)
-    shared_levels = []
+    shared_levels: list[LevelMatrices] = []
     for P, R, coarse in zip(shared[::3], shared[1::3], shared[2::3], strict=True):
-        shared_levels.append((A, P, R))
+        of_level: Any = (A, P, R)  # matrices of a group, with the methods that levels call
+        shared_levels.append(LevelMatrices(*of_level))
         A = coarse
     return shared_levels, A
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from ....core.errors import InvalidArgument, ShapeMismatch
 from ....core.formats import Matrix
@@ -18,6 +20,20 @@ from ....core.operator_conversions import as_linop
 if TYPE_CHECKING:
     from ....core.executor import Executor
     from .smoothers import Smoother
+
+
+class LevelMatrices(NamedTuple):
+    """The matrices of a level; the last level has ``A`` alone."""
+
+    A: Matrix
+    P: Matrix | None = None
+    R: Matrix | None = None
+
+    def astype(self, dtype: np.dtype[Any]) -> LevelMatrices:
+        """Return the matrices with values of ``dtype``."""
+        A, P, R = (None if part is None else part.astype(dtype) for part in self)
+        assert A is not None
+        return LevelMatrices(A, P, R)
 
 
 @dataclass
@@ -114,10 +130,8 @@ def _temporaries() -> tuple[Temporary, ...]:
     return tuple(Temporary() for _ in range(8))
 
 
-def checked_levels(
-    listed: Sequence[Any], executor: Executor | str | None
-) -> list[tuple[Matrix, Matrix | None, Matrix | None]]:
-    """Return matrices ``(A, P, R)`` of all levels on one executor; the last has ``A`` alone.
+def checked_levels(listed: Sequence[Any], executor: Executor | str | None) -> list[LevelMatrices]:
+    """Return the matrices of all levels on one executor.
 
     Raises
     ------
@@ -126,7 +140,7 @@ def checked_levels(
     ShapeMismatch
         If adjacent levels do not match; the message names the level.
     """
-    levels: list[tuple[Matrix, Matrix | None, Matrix | None]] = []
+    levels: list[LevelMatrices] = []
     for number, one in enumerate(listed):
         parts = tuple(one) if isinstance(one, (tuple, list)) else (one,)
         if not 1 <= len(parts) <= 3:
@@ -141,7 +155,7 @@ def checked_levels(
             executor = A.executor
         if P is not None and R is None:
             R = adjoint(P)
-        levels.append((A, P, R))
+        levels.append(LevelMatrices(A, P, R))
     if not levels:
         raise InvalidArgument("levels: expected at least one level (A, P, R), got none")
     _check_shapes(levels)
@@ -158,7 +172,7 @@ def _matrix(part: Any, number: int, executor: Executor | str | None) -> Matrix:
     return matrix if executor is None else matrix.to(executor)
 
 
-def _check_shapes(levels: list[tuple[Matrix, Matrix | None, Matrix | None]]) -> None:
+def _check_shapes(levels: list[LevelMatrices]) -> None:
     for number, (A, P, R) in enumerate(levels):
         n = A.shape[0]
         if A.shape[1] != n:
@@ -170,7 +184,7 @@ def _check_shapes(levels: list[tuple[Matrix, Matrix | None, Matrix | None]]) -> 
                     "(R @ A @ P) after it"
                 )
             return
-        below = levels[number + 1][0].shape[0]
+        below = levels[number + 1].A.shape[0]
         if P is None or R is None:
             raise InvalidArgument(
                 f"level {number}: all levels but the last have (A, P, R) or (A, P)"

@@ -27,7 +27,7 @@ from ..jacobi import count_without_inverse
 from . import groups
 from .coarsest import coarsest_solver
 from .cycle import CYCLES, Walk
-from .levels import Level, checked_levels
+from .levels import Level, LevelMatrices, checked_levels
 from .phases import Phases
 from .plot import plot
 from .report import Report, report_of
@@ -36,7 +36,6 @@ from .smoothers import settled, smoothers_of
 if TYPE_CHECKING:
     from ....core.executor import Array, Executor
 
-Parts = list[tuple[Matrix, Matrix | None, Matrix | None]]
 
 #: Numbers below two to this power are finite in float16, and so are their sums in a row.
 FLOAT16_EXPONENT = 15
@@ -177,7 +176,7 @@ class Multigrid(Preconditioner):
             As of the class.
         """
         levels_of_matrices = checked_levels(levels, options.pop("executor", None))
-        multigrid: Multigrid = cls(levels_of_matrices[0][0], levels_of_matrices, **options)
+        multigrid: Multigrid = cls(levels_of_matrices[0].A, levels_of_matrices, **options)
         return multigrid
 
     @classmethod
@@ -224,30 +223,34 @@ class Multigrid(Preconditioner):
         assert isinstance(self.seconds, Phases)
         return self.seconds.timed(phase)
 
-    def _hierarchy(self, A: Matrix) -> Parts:
+    def _hierarchy(self, A: Matrix) -> list[LevelMatrices]:
         """Return the matrices of all levels."""
         levels = checked_levels(self._given or [A], A.executor)
-        if levels[0][0].shape != A.shape:
+        if levels[0].A.shape != A.shape:
             raise ShapeMismatch(
-                f"levels: the first one has a matrix of {levels[0][0].shape[0]} rows, and A has "
+                f"levels: the first one has a matrix of {levels[0].A.shape[0]} rows, and A has "
                 f"{A.shape[0]}"
             )
-        return with_full_diagonals([(A, *levels[0][1:]), *levels[1:]])
+        return with_full_diagonals([levels[0]._replace(A=A), *levels[1:]])
 
-    def _build(self, matrices: Parts) -> None:
+    def _build(self, matrices: list[LevelMatrices]) -> None:
         """Build smoothers, the coarsest solver and the copies in the dtype of the levels."""
         # computed when a smoother needs it
-        is_hermitian = cache(partial(has_real_spectrum, matrices[0][0]))
+        is_hermitian = cache(partial(has_real_spectrum, matrices[0].A))
         with self._timed("smoothers"):
             self._build_levels(matrices, is_hermitian)
 
-    def _build_levels(self, matrices: Parts, is_hermitian: Callable[[], bool]) -> None:
-        A = matrices[0][0]
+    def _build_levels(
+        self, matrices: list[LevelMatrices], is_hermitian: Callable[[], bool]
+    ) -> None:
+        A = matrices[0].A
         self._settled = settled(self.smoother, is_hermitian)
         inner = self._inner_dtype(A.dtype)
-        self._unit = self._unit_of([matrix for matrix, _, _ in matrices])
+        self._unit = self._unit_of([level.A for level in matrices])
         if self._unit != 1:
-            matrices = [(matrix.asformat("csr") * self._unit, P, R) for matrix, P, R in matrices]
+            matrices = [
+                level._replace(A=level.A.asformat("csr") * self._unit) for level in matrices
+            ]
         self.levels = []
         with checks_put_off() as self._checks_of_smoothers:
             for matrix, P, R in matrices[:-1]:
@@ -258,8 +261,8 @@ class Multigrid(Preconditioner):
                     level = level.stored(self.level_storage)
                 self.levels.append(level)
         with self._timed("coarsest"):
-            self.coarsest = self._coarsest(matrices[-1][0]).astype(inner)
-        self._last = matrices[-1][0]
+            self.coarsest = self._coarsest(matrices[-1].A).astype(inner)
+        self._last = matrices[-1].A
         self._begin()
 
     def _require_finite(self) -> None:
@@ -323,7 +326,7 @@ class Multigrid(Preconditioner):
             matrices = self._new_operators(A)
         self._build(with_full_diagonals(matrices))
 
-    def _new_operators(self, A: Matrix) -> Parts:
+    def _new_operators(self, A: Matrix) -> list[LevelMatrices]:
         """Return the matrices of all levels for new values of the finest one."""
         if self._products is None:
             transfers = ((level.P, level.R) for level in self.levels)
@@ -331,11 +334,11 @@ class Multigrid(Preconditioner):
                 Galerkin(*(part.asformat("csr").astype(A.dtype) for part in pair))
                 for pair in transfers
             ]
-        matrices: Parts = []
+        matrices: list[LevelMatrices] = []
         for level, product in zip(self.levels, self._products, strict=True):
-            matrices.append((A, level.P, level.R))
+            matrices.append(LevelMatrices(A, level.P, level.R))
             A = product(A.asformat("csr").without_duplicates())
-        return [*matrices, (A, None, None)]
+        return [*matrices, LevelMatrices(A)]
 
     # ---- applying
 
@@ -445,12 +448,11 @@ def largest_of(A: Matrix) -> float:
     return float(abs(values).max())
 
 
-def with_full_diagonals(levels: Parts) -> Parts:
+def with_full_diagonals(levels: list[LevelMatrices]) -> list[LevelMatrices]:
     """Return levels with 1 where a diagonal of a coarse level was 0."""
-    coarse = without_zeros([matrix for matrix, _, _ in levels[1:]])
-    return [
-        levels[0], *((A, *parts[1:]) for A, parts in zip(coarse, levels[1:], strict=True))
-    ]  # fmt: skip
+    coarse = without_zeros([level.A for level in levels[1:]])
+    below = (level._replace(A=A) for A, level in zip(coarse, levels[1:], strict=True))
+    return [levels[0], *below]
 
 
 def without_zeros(matrices: Sequence[Matrix]) -> list[Matrix]:
