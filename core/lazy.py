@@ -131,6 +131,10 @@ class _Composed(Assembled):
     def _with_parts(self, *parts: LinOp) -> Self:
         return type(self)(*parts)
 
+    def _follow_writes(self) -> None:
+        for part in self.parts:
+            part._follow_writes()
+
     def _private(self) -> Self:
         return self._with_parts(*(part._private() for part in self.parts))
 

@@ -228,6 +228,9 @@ class LinOp(Hooked, Described, ArrayProtocol, metaclass=OperatorType):
         """The row factors, shape (n,), of an operator that only scales rows; otherwise None."""
         return None
 
+    def _follow_writes(self) -> None:
+        """Notice values that were written into the arrays of matrices, before a solve."""
+
     def _private(self) -> LinOp:
         """Return this operator with temporaries of its own.
 

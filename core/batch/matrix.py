@@ -22,6 +22,7 @@ from ..errors import (
 from ..factors import number
 from ..formats.base import Matrix
 from ..formats.given import as_source
+from ..formats.watched_values import marks_of
 from ..operands import is_host, native, new_values
 from ..registry import executor as executor_by_name
 from ..small_values import as_dtype, conjugated
@@ -210,6 +211,14 @@ class BatchMatrix(ABC):
         source = as_source(self.executor, values, self._values)
         self.executor.copy_into(self._values, source.reshape(self._values.shape))
         self._changes += 1
+
+    def _follow_writes(self) -> None:
+        """Notice values that were written into :attr:`data` since the last solve on the host."""
+        if type(self._values) is np.ndarray:
+            present = marks_of(self._values)
+            if self.__dict__.setdefault("_marks", present) != present:
+                self._changes += 1
+                self.__dict__["_marks"] = present
 
     def _with_values(self, values: Array) -> Self:
         return self._from_values(self._one, self.batch_shape, values, follows=self._follows)

@@ -35,6 +35,7 @@ from .doubled import Doubled
 from .given import as_source, check_axes, refuse_narrow_in_scipy, same_memory
 from .given import checked_shape as checked_shape  # also imported from here
 from .given import place as place
+from .watched_values import Marks, WatchedValues
 
 if TYPE_CHECKING:
     from ..executor import Array, Executor
@@ -82,7 +83,7 @@ def written(made: Any, out: Any, executor: Executor, /) -> Any:
     raise NotImplementedError
 
 
-class Matrix(Doubled, Methods, Displayed, LinOp):
+class Matrix(Doubled, WatchedValues, Methods, Displayed, LinOp):
     """A matrix whose entries are stored in arrays of its executor.
 
     A format lists its arrays in :attr:`arrays`; ``data`` contains the values.
@@ -208,6 +209,7 @@ class Matrix(Doubled, Methods, Displayed, LinOp):
         sharers = WeakIdentitySet[Matrix]((self,)) if self._sharers is None else self._sharers
         sharers.add(other)
         self._sharers = other._sharers = sharers
+        other.__dict__["_marks"] = self.__dict__.setdefault("_marks", Marks())
         return other._following(self) if other.executor is self.executor else other
 
     def _following(self, *made_of: LinOp) -> Self:
@@ -243,7 +245,7 @@ class Matrix(Doubled, Methods, Displayed, LinOp):
             recorder.outdated.append(before)
         if self._sharers is not None:
             self._sharers.discard(self)
-        for name in ("_sharers", "_for_solvers", "_double", "_computing"):
+        for name in ("_sharers", "_marks", "_for_solvers", "_double", "_computing"):
             self.__dict__.pop(name, None)
         self.__dict__.update(made.__dict__)
 
@@ -477,6 +479,7 @@ class Matrix(Doubled, Methods, Displayed, LinOp):
             matrix._changes += 1
             matrix._values_changed()
             matrix._refresh_double()
+        self._mark_values()
 
     def _values_changed(self) -> None:
         """Update the data derived from the values."""

@@ -162,6 +162,11 @@ class Hybrid(Matrix):
         self.ell.update_values(values[:cut].reshape(self.ell.data.shape))
         self.coo.update_values(values[cut:])
 
+    def _follow_writes(self) -> None:
+        if not self._is_representative:
+            self.ell._follow_writes()
+            self.coo._follow_writes()
+
     def _in_double(self) -> LinOp | None:
         ell, coo = self.ell._in_double(), self.coo._in_double()
         assert isinstance(ell, Ell) and isinstance(coo, Coo)

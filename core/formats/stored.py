@@ -100,6 +100,13 @@ class StoredCsr(CompressedRows):
         source = self._transpose_of
         return self._changes if source is None else self._changes + source._values_version
 
+    def _follow_writes(self) -> None:
+        source = self._transpose_of
+        if source is None:
+            super()._follow_writes()
+        elif not self._is_representative:
+            source._follow_writes()
+
     def _with_data(self, data: Array) -> Any:
         """Return a matrix with this pattern; a Csr unless the values have storage dtype."""
         return super()._with_data(data) if data.dtype != self.dtype else csr_of(self, data)

@@ -270,6 +270,7 @@ def _solve_square(
 
     ``converted`` are the notes on the conversion of the user's matrix.
     """
+    operator._follow_writes()
     requested_method, hints, (rtol, atol, maxiter, stop) = call.asked, call.hints, call.limits
     if hints.given and operator.partition is None:  # members of a group give their own rows
         hints.check(operator.shape[0])

@@ -110,7 +110,9 @@ class Kept:
         """The representative of the matrix, created when a solver first needs it."""
         A = self._alive()
         assert A is not None, "the store is freed with its matrix"
-        return A._twin()
+        result = A._twin()
+        result._is_representative = True  # callers have read the values of A
+        return result
 
     def __del__(self, python_ends: Callable[[], bool] = is_finalizing) -> None:
         if python_ends():  # modules may already be cleared, and exit frees the memory

@@ -190,6 +190,7 @@ class Direct(Unrecorded, LinOp, metaclass=Configurable):
 
     def _take(self, matrix: Matrix, factors: EngineFactors, scale: float) -> None:
         self.A, self._factors, self._scale = matrix, factors, scale
+        matrix._follow_writes()
         self._version = matrix._values_version
         self.factors_nnz = factors.nnz
         fill = factors.nnz / max(matrix.nnz, 1)
@@ -296,6 +297,7 @@ class Direct(Unrecorded, LinOp, metaclass=Configurable):
             If ``b`` or ``x0`` do not match the matrix, or are not finite.
         """
         began = time.perf_counter()
+        self.A._follow_writes()
         block = as_block(self.executor, b, self.shape[0], "b")
         dtype = common_dtype(self.dtype, block.dtype)
         block = as_dtype(self.executor, block, dtype)

@@ -158,6 +158,7 @@ class RecordedSolve:
 
     def __call__(self) -> None:
         """Solve for the values in ``b``, or record the solve if the stream is captured."""
+        self.solver.A._follow_writes()
         self.executor.submit(f"{type(self.solver).__name__}.recorded", self, self._run)
 
     def __repr__(self) -> str:

@@ -100,6 +100,8 @@ class Workspace:
     #: at the time of the copy.
     holds_copies: bool
     updates: int
+    #: The version of the values of the solver's operator if ``A`` or ``A_T`` is a copy of it.
+    version: int | None
     applied: bool
     applies_M: bool
     of_batch: bool
@@ -117,7 +119,7 @@ class Workspace:
         self.residual = ResidualOfWorkspace(self.A, A.local_rows, A.local_columns, columns)
         self.status = Status(self.executor, columns, A.dtype)
         self.outdated: list[Any] = []
-        self.holds_copies, self.updates = False, 0
+        self.holds_copies, self.updates, self.version = False, 0, None
         self.applied = self.applies_M = self.of_batch = False
         Matrix.recorders.add(self)
         self.vectors("x", "r")
@@ -142,7 +144,10 @@ class Workspace:
         precision.
         """
         self.holds_copies = True
-        self.A_T = self.A.T._private()
+        transpose = self.A.T
+        if self.A._is_matrix and not _follows(transpose, self.A):
+            self.version = version_of(self.A)
+        self.A_T = transpose._private()
         M_T = None if M is None else in_precision(M.T, self.dtype)._private()
         self.M_T = None if M_T is None else times(self.scales.M, M_T)
         for operator in (self.A_T, self.M_T):
@@ -259,3 +264,17 @@ class Workspace:
         # zeros, not uninitialized memory: a column that never runs must not hold NaN
         for name in names:
             setattr(self, name, self.executor.zeros(shape, dtype))
+
+
+def version_of(A: LinOp) -> int:
+    """Return a number that differs after every change of the values of an operator's matrices."""
+    parts = [part for part in getattr(A, "parts", ()) if isinstance(part, LinOp)]
+    return int(getattr(A, "_values_version", 0)) + sum(map(version_of, parts))
+
+
+def _follows(transpose: LinOp, A: LinOp) -> bool:
+    """Return whether the transpose of a matrix follows new values of the matrix."""
+    shared = getattr(A, "_sharers", None)
+    if shared is not None and shared is getattr(transpose, "_sharers", None):
+        return True
+    return A is getattr(transpose, "_transpose_of", None)

@@ -99,6 +99,9 @@ class EigenSolver(Unrecorded, Described):
 
     def _versions(self) -> tuple[int, ...]:
         """Return the versions of the values of ``A`` and ``B``."""
+        for operator in (self.A, self.B):
+            if operator is not None:
+                operator._follow_writes()
         return tuple(getattr(op, "_values_version", 0) for op in (self.A, self.B))
 
     def measures(self) -> tuple[Measure, Measure]:

@@ -153,6 +153,7 @@ class SingularValues(Unrecorded, Described, metaclass=Configurable):
             If ``v0`` does not match the operator, is not finite, or is zero.
         """
         began = time.perf_counter()
+        self.A._follow_writes()
         converter = vector_converter(self.tall)
         start = started(converter, agreement_of(self), v0)
         dtype = common_dtype(self.A.dtype, *([] if start is None else [start.dtype]))

@@ -46,7 +46,7 @@ from ..driver.of_batches import OfBatches
 from ..driver.recorded import RecordedSolve
 from ..driver.scaling import Rescaling, Scales
 from ..driver.watching import SolveWatchers
-from ..driver.workspace import Workspace
+from ..driver.workspace import Workspace, version_of
 from ..preconditioners import preconditioner
 from ..preconditioners.base import savepoint
 
@@ -409,6 +409,7 @@ class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
         for name, function in (("callback", callback), ("norm_callback", norm_callback)):
             if function is not None and not callable(function):
                 raise InvalidArgument(f"{name}: expected a function, got {function!r}")
+        self.A._follow_writes()
         return solve(self, b, x0, SolveWatchers(callback, norm_callback, watching))
 
     def recorded(self, b: Array, *, out: Array) -> RecordedSolve:
@@ -504,6 +505,8 @@ class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
                 work = free.pop()  # atomic: several threads may call this
             except IndexError:
                 break
+            if work.version is not None and work.version != version_of(self.A):
+                continue
             if work.outdated or work.rebuilds != self._rebuilds_of_operators():
                 continue
             if self.executor.links is not None and work.resets != resets_of(self.executor):
@@ -528,6 +531,8 @@ class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
         work.rebuilds = self._rebuilds_of_operators()
         work.applies_M = host_writes.is_own(type(self))
         self.allocate(work)
+        if A.dtype != self.A.dtype:
+            work.version = version_of(self.A)
         resident = not self.BY_HOST and work.A.resident and (M is None or M.resident)
         work.iteration = Iteration(lambda: host_writes.iterate(self, work), work.status, resident)
         work.beginning = Replay(lambda: self.initialize(work), resident)

@@ -189,6 +189,7 @@ class LeastSquaresSolver(Unrecorded, LinOp, metaclass=Configurable):
         if callback is not None and not callable(callback):
             raise InvalidArgument(f"callback: expected a function, got {callback!r}")
         watching = [*checked_loggers(loggers), *([Progress()] if progress else [])]
+        self.A._follow_writes()
         return solve(self, b, x0, SolveWatchers(callback, None, watching))
 
     def _savepoint(self) -> Callable[[], None]:

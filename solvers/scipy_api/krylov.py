@@ -76,6 +76,7 @@ def _solve(
     settings: dict[str, Any],
 ) -> Result:
     b = _vector(b, A.shape[0])
+    A._follow_writes()
     with borrowed_solver(kind, A, M, **settings) as solver:
         return solver.solve(b, _start(solver, b, x0), **callbacks)
 
