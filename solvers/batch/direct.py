@@ -229,7 +229,6 @@ class BatchDirect(Unrecorded):
             If the operands do not match the batch.
         """
         began = time.perf_counter()
-        self.A._follow_writes()
         entered = operands(self.A, b, x0, mask, lambda *dtypes: common_dtype(self.A.dtype, *dtypes))
         return _Run(self, entered).result(began)
 

@@ -131,6 +131,7 @@ def operands(A: BatchMatrix, b: Any, x0: Any, mask: Any, dtype_of: Any) -> Opera
     ShapeMismatch, InvalidArgument
         If they do not match the batch.
     """
+    A._follow_writes()
     on = A.executor
     right, columns = vectors_of(A, native(on, b, "b"), "b")
     start = None

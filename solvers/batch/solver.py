@@ -250,7 +250,6 @@ class BatchSolver(Unrecorded):
             If the operands do not match the batch.
         """
         began = time.perf_counter()
-        self.A._follow_writes()
         entered = operands(self.A, b, x0, mask, self._dtype)
         return _Run(self, entered).result(began)
 

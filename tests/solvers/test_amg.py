@@ -8,6 +8,7 @@ import scipy.sparse as sp
 
 import wollemi as wl
 from wollemi.preconditioners import Amg
+from wollemi.solvers.preconditioners.multigrid.amg import dependent_column
 
 from .conftest import DTYPES, block, convection, poisson, tolerance
 
@@ -352,11 +353,31 @@ def test_rigid_body_modes_are_translations_and_rotations():
         ({"near_null": np.zeros(4)}, "InvalidArgument", "column 0 is zero"),
         ({"near_null": np.eye(4)[:, :2] * [1, 0]}, "InvalidArgument", "column 1 is zero"),
         ({"near_null": np.full(4, 1j)}, "InvalidArgument", "real and imaginary parts"),
+        ({"near_null": np.ones((4, 2)) * [1, 1e-9]}, "InvalidArgument", "column 1 is a linear"),
+        (
+            {"near_null": np.eye(4)[:, [0, 1, 1]] + 1e3 * np.eye(4)[:, [2, 1, 1]]},
+            "InvalidArgument",
+            "column 2 is a linear combination",
+        ),
     ],
 )
 def test_options_are_checked(options, error, message):
     with pytest.raises(getattr(wl.errors, error), match=message):
         Amg(wl.Csr(poisson(2)), **options)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex128"])
+def test_linear_combinations_in_near_null_are_found(dtype):
+    rng = np.random.default_rng(3)
+    for n, m in ((3, 2), (50, 6), (20_000, 3)):
+        near = rng.standard_normal((n, m)).astype(dtype)
+        nearly = near.copy()
+        nearly[:, -1] = near[:, 0] + 200 * np.finfo(dtype).eps * near[:, -1]
+        assert dependent_column(near) is None
+        assert dependent_column(nearly) is None
+        near[:, -1] = near[:, :-1] @ rng.standard_normal(m - 1).astype(dtype)
+        assert dependent_column((near * 10.0 ** np.arange(m)).astype(dtype)) == m - 1
+    assert dependent_column(np.ones((1, 2))) == 1
 
 
 def with_tiny_links(seed, dtype, links):

@@ -46,6 +46,10 @@ COUPLED = 0.08
 #: Upper bound of the entries in a row of an interpolation over two steps.
 AGGRESSIVE_WIDTH = 6
 
+#: A column of ``near_null`` is a linear combination of earlier ones if at most this many units of
+#: rounding remain of it.
+DEPENDENT = 10.0
+
 #: The operations of spectral bounds, smoothers and the coarsest level.
 CYCLES_RUN = (
     "facts.mirrored", "coarsen.radius", "coarsen.start", "coarsen.power", "values.largest",
@@ -105,7 +109,7 @@ class Amg(Multigrid):
     ------
     InvalidArgument
         If an option is out of its range, or if a vector of ``near_null`` is zero, has NaN or Inf,
-        or is complex and the matrix is real.
+        is complex and the matrix is real, or is a linear combination of the vectors before it.
     ShapeMismatch
         If ``near_null`` does not have the number of rows of the matrix.
     InvalidMatrix
@@ -515,3 +519,31 @@ def require_vectors(executor: Executor, near: Array, dtype: np.dtype[Any]) -> No
             f"near_null: column {empty[0]} is zero, and a near null space is spanned by vectors "
             "that are not: leave it out; near_null=None takes a constant for each unknown of a node"
         )
+    column = dependent_column(executor.to_host(near).astype(dtype))
+    if column is not None:
+        raise InvalidArgument(
+            f"near_null: column {column} is a linear combination of the columns before it, to the "
+            f"precision of {dtype}, and adds nothing to their span: leave it out"
+        )
+
+
+def dependent_column(near: np.ndarray[Any, Any]) -> int | None:
+    """Return the first column that is a linear combination of earlier ones, to rounding.
+
+    Parameters
+    ----------
+    near : array, shape (n, m)
+        Nonzero finite columns.
+    """
+    wide = near.astype(np.result_type(near.dtype, np.float64))
+    wide /= abs(wide).max(axis=0)  # squares stay in range
+    wide /= np.linalg.norm(wide, axis=0)
+    for column in range(1, wide.shape[1]):
+        basis, vector = wide[:, :column], wide[:, column]
+        for _ in range(2):  # the second time removes the rounding errors of the first
+            vector -= basis @ (basis.conj().T @ vector)
+        left = np.linalg.norm(vector)
+        if left <= DEPENDENT * np.finfo(near.dtype).eps:
+            return column
+        vector /= left
+    return None
