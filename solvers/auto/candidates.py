@@ -262,9 +262,14 @@ class Candidates:
 
     @property
     def jumps(self) -> bool:
-        """Whether the entries suggest a coefficient with jumps."""
-        constant = self.properties.facts.constant_diagonal
-        return self.on_host and not constant and self.properties.sample.jumps
+        """Whether the entries suggest a coefficient with jumps.
+
+        A small matrix on a device is solved before a sample of its rows reaches the host.
+        """
+        if self.properties.facts.constant_diagonal or self.A.partition is not None:
+            return False
+        large = self.n >= ONE_KERNEL_ROWS and self.properties.looks_diffusive
+        return (self.on_host or large) and self.properties.sample.jumps
 
     @property
     def has_weak_diagonal(self) -> bool:

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...core.errors import InvalidArgument, ShapeMismatch
-from ...core.formats import Csr, Matrix
+from ...core.formats import Matrix
 from ...core.formats.triangular import host_of
 from ...core.operations import ordering
 from ...core.reorder import amd
 from ...core.reorder.pattern import pattern
 from ..spectrum import row_bound
 from .costs import Fill, factor_constants, fill_of
+from .sample import Sample, sampled_rows
 from .structure import UNRELIABLE, Structure, find_structure, is_triangular
 
 if TYPE_CHECKING:
@@ -28,22 +29,6 @@ if TYPE_CHECKING:
 #: A balanced matrix counts as diffusion if the ratio of off-diagonal row sum to diagonal entry is
 #: below this value in every row. The ratio is larger if many off-diagonal entries are positive.
 MOST_OF_DIFFUSION = 1.3
-
-#: Number of sampled rows.
-SAMPLED = 32
-
-#: Upper bound of the entries that are read in each sampled row.
-LONGEST = 64
-
-#: Signs of a jumping coefficient: the ninth decile of the off-diagonal entries is more than
-#: MAGNITUDES times the first decile, and that of the diagonal values more than DIAGONAL_VARIES
-#: times. Fewer than FEW values are not conclusive. Entries of a grid with weak couplings in one
-#: direction vary as much, but its diagonal is constant.
-MAGNITUDES, DIAGONAL_VARIES, FEW = 100.0, 3.0, 16
-
-#: In units of the diagonal, entries with a smooth coefficient vary by at most the factor SMOOTH,
-#: without the fraction TAIL of the entries at each end.
-SMOOTH, TAIL = 3.0, 0.02
 
 #: The rows of a non-Hermitian matrix count as out of order if more than this fraction of the
 #: diagonal has no inverse.
@@ -71,118 +56,6 @@ FEW_LEVELS = 16
 
 #: Stop counting the entries of the factors at this number.
 MOST_COUNTED = 2**28
-
-
-class Sample:
-    """The absolute values of the entries in a sample of rows of a matrix on the host.
-
-    Parameters
-    ----------
-    A : Csr
-        The matrix.
-    hermitian : bool
-        Whether it is Hermitian: a scaling of the unknowns then changes rows and columns alike, else
-        rows only.
-    """
-
-    def __init__(self, A: Csr, *, hermitian: bool) -> None:
-        self._A, self._hermitian = A, hermitian
-        indptr, indices, data = (np.asarray(a) for a in (A.indptr, A.indices, A.data))
-        n = A.shape[0]
-        rows = np.arange(0, n, max(n // SAMPLED, 1), dtype=np.int64)[:SAMPLED]
-        begin = indptr[rows].astype(np.int64)
-        length = np.minimum(indptr[rows + 1] - begin, LONGEST)
-        ends = np.cumsum(length)
-        count = int(ends[-1]) if n else 0
-        entries = np.arange(count) + np.repeat(begin - ends + length, length)
-        self._place = np.repeat(np.arange(rows.size), length)
-        self._sizes = np.abs(data[entries])
-        self._owner = np.repeat(rows, length)
-        self._columns = indices[entries]
-        self._on_diagonal = self._columns == self._owner
-
-    @cached_property
-    def lines(self) -> float:
-        """The median share of a row's two largest off-diagonal entries in its off-diagonal sum.
-
-        It is close to 1 if diffusion is much faster along one direction of a grid.
-        """
-        off = ~self._on_diagonal & (self._sizes > 0) & np.isfinite(self._sizes)
-        owners, sizes = self._owner[off], self._sizes[off].astype(np.float64)
-        if not owners.size:
-            return 0.0
-        order = np.lexsort((sizes, owners))
-        owners, sizes = owners[order], sizes[order]
-        starts = np.flatnonzero(np.concatenate([[True], owners[1:] != owners[:-1]]))
-        lengths = np.diff(np.append(starts, owners.size))
-        totals = np.add.reduceat(sizes, starts)
-        ends = starts + lengths
-        several = (lengths > 2) & np.isfinite(totals)
-        last = ends[several]
-        shares = (sizes[last - 1] + sizes[last - 2]) / totals[several]
-        return float(np.median(shares)) if shares.size else 0.0
-
-    @cached_property
-    def jumps(self) -> bool:
-        """Whether off-diagonal and diagonal entries vary over orders of magnitude.
-
-        This is typical of diffusion with a jumping coefficient.
-        """
-        diagonal, off = (self._sizes[place] for place in (self._on_diagonal, ~self._on_diagonal))
-        varies = _varies(diagonal, DIAGONAL_VARIES) and _varies(off, MAGNITUDES)
-        return varies and _varies(self._relative, SMOOTH, TAIL)
-
-    @cached_property
-    def weakness(self) -> float:
-        """The third quartile of the ratio of off-diagonal row sum to diagonal entry."""
-        on = self._on_diagonal
-        diagonal = np.bincount(self._place[on], self._sizes[on])
-        sums = np.bincount(self._place, self._sizes, diagonal.size)[: diagonal.size]
-        known = diagonal > 0
-        if not known.any():
-            return 0.0
-        with np.errstate(over="ignore"):
-            ratios = np.sort(sums[known] / diagonal[known])
-        place = 0.75 * (ratios.size - 1)
-        below = int(place)  # as np.percentile does, which takes ten times as long for a few values
-        above = min(below + 1, ratios.size - 1)
-        with np.errstate(all="ignore"):
-            found = ratios[below] + (place - below) * (ratios[above] - ratios[below])
-        return float(found) - 1.0
-
-    @cached_property
-    def units_vary(self) -> bool:
-        """Whether diagonal values vary over orders of magnitude."""
-        return _varies(self._sizes[self._on_diagonal], MAGNITUDES)
-
-    @property
-    def _relative(self) -> Numbers:
-        """The off-diagonal entries after the diagonal is scaled to one.
-
-        A scaling of equations and unknowns changes the entries as much as a jumping coefficient,
-        but not the iterations.
-        """
-        off = ~self._on_diagonal
-        diagonal = np.abs(np.asarray(self._A.diagonal()))
-        squares = diagonal[self._owner[off]]
-        if self._hermitian:
-            squares = np.sqrt(squares) * np.sqrt(diagonal[self._columns[off]])
-        with np.errstate(all="ignore"):
-            found = self._sizes[off] / squares
-        return np.where(np.isfinite(found), found, 0)
-
-
-def _varies(sizes: Numbers, times: float, tail: float = 0.1) -> bool:
-    """Return whether the largest positive values exceed ``times`` the smallest ones.
-
-    The fraction ``tail`` of the values at each end is ignored.
-    """
-    ordered = np.sort(sizes[sizes > 0])
-    count = ordered.size
-    if count < FEW:
-        return False
-    out = int(tail * count)
-    return bool(ordered[count - 1 - out] > times * ordered[out])
 
 
 @dataclass(frozen=True)
@@ -322,8 +195,8 @@ class Properties:
 
     @cached_property
     def sample(self) -> Sample:
-        """The absolute values of entries in a sample of rows, for a matrix on the host."""
-        return Sample(self.A.asformat("csr"), hermitian=self.facts.hermitian)
+        """The absolute values of entries in a sample of rows."""
+        return Sample(sampled_rows(self.A.asformat("csr")), hermitian=self.facts.hermitian)
 
     @property
     def looks_diffusive(self) -> bool:

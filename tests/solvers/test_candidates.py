@@ -13,7 +13,8 @@ from wollemi.solvers.auto.facts import find_facts
 from wollemi.solvers.auto.methods import asked_method
 from wollemi.solvers.auto.plan import Question, planned
 from wollemi.solvers.auto.pool import PROBING_ITERATIONS
-from wollemi.solvers.auto.properties import FEW_LEVELS, Hints, Properties, Sample
+from wollemi.solvers.auto.properties import FEW_LEVELS, Hints, Properties
+from wollemi.solvers.auto.sample import Sample, sampled_rows
 
 from .conftest import convection, poisson
 
@@ -179,13 +180,22 @@ def test_a_coefficient_that_jumps_is_seen_in_a_Sample_the_entries():
 
 def sample_of(S: sp.csr_array) -> Sample:
     """Return the sample of a symmetric matrix."""
-    return Sample(wl.Csr(S), hermitian=True)
+    return Sample(sampled_rows(wl.Csr(S)), hermitian=True)
+
+
+def test_a_device_copies_the_sampled_rows_alone(on):
+    S = _grid(40, 10.0 ** np.random.default_rng(3).uniform(-3, 3, 1600))
+    ours, host = (sampled_rows(wl.Csr(S, executor=each)) for each in (on, "omp"))
+    for name in ("places", "owners", "columns", "values"):
+        np.testing.assert_array_equal(getattr(ours, name), getattr(host, name))
+    places = np.array([3, 0, 1599, 3])
+    np.testing.assert_array_equal(ours.diagonal(places), S.diagonal()[places])
 
 
 def test_units_of_unknowns_and_rows_are_no_coefficient_that_jumps():
     units = sp.diags_array(10.0 ** np.random.default_rng(4).uniform(-4, 4, 1600))
     assert not sample_of(sp.csr_array(units @ grid(40) @ units)).jumps
-    rows = Sample(wl.Csr(sp.csr_array(units @ convection(40))), hermitian=False)
+    rows = Sample(sampled_rows(wl.Csr(sp.csr_array(units @ convection(40)))), hermitian=False)
     assert not rows.jumps and rows.units_vary
 
 
@@ -248,7 +258,7 @@ def test_a_matrix_with_a_weak_diagonal_is_factorized_at_once():
     rng, offsets = np.random.default_rng(0), [-7, -3, -1, 0, 1, 2, 9]
     bands = [rng.standard_normal(700 - abs(k)) for k in offsets]
     S = sp.diags_array(bands, offsets=offsets, shape=(700, 700)).tocsr()
-    assert Sample(wl.Csr(S), hermitian=False).weakness > 5
+    assert Sample(sampled_rows(wl.Csr(S)), hermitian=False).weakness > 5
     result = wl.solve(wl.Csr(S), np.ones(700), rtol=1e-5)
     assert result.converged and [a.method for a in result.attempts] == ["direct"]
     assert any(note.startswith("direct: the estimate is lower") for note in result.notes)
@@ -256,8 +266,8 @@ def test_a_matrix_with_a_weak_diagonal_is_factorized_at_once():
 
 def test_a_strong_diagonal_and_one_that_no_entry_is_on_are_not_weak():
     S = convection(20)
-    assert Sample(wl.Csr(S), hermitian=False).weakness <= 1
-    assert Sample(wl.Csr(shift(50)), hermitian=False).weakness == 0
+    assert Sample(sampled_rows(wl.Csr(S)), hermitian=False).weakness <= 1
+    assert Sample(sampled_rows(wl.Csr(shift(50))), hermitian=False).weakness == 0
 
 
 def _with_some_zeros(n=3000, zeros=100):
