@@ -30,6 +30,7 @@ struct ordering_matching {
     std::vector<I> row_of, from; // of a column: the row matched to it, the row it was reached from
     std::vector<char> done;
     std::vector<I> touched;
+    std::vector<I> closing, closed; // rows without a path; of a column: which of them closed it
     std::vector<std::pair<R, I>> heap;
   };
 
@@ -39,11 +40,12 @@ struct ordering_matching {
     s.row_dual.assign(size, R(0)), s.column_dual.assign(size, kFar);
     s.distance.assign(size, kFar);
     s.row_of.assign(size, kNone), s.from.assign(size, kNone);
-    s.done.assign(size, 0);
+    s.done.assign(size, 0), s.closed.assign(size, I(0));
     begin(s);
     for (i64 i = 0; i < n && !interrupted(); ++i)
       if (column[i] == kNone)
         augment(s, static_cast<I>(i));
+    shift(s);
     for (i64 i = 0; i < n; ++i)
       u[i] = T(s.row_dual[i]), v[i] = T(s.column_dual[i]);
     end_if_interrupted();
@@ -68,10 +70,11 @@ struct ordering_matching {
     }
   }
 
-  // The shortest path from row `first` to a free column, by Dijkstra's algorithm.
+  // The shortest path from row `first` to a free column, by Dijkstra's algorithm, which ends when
+  // no other column is nearer than the nearest free one.
   void augment(State& s, I first) const {
     I row = first, end = kNone;
-    R base(0);
+    R base(0), length_to_end = kFar;
     s.touched.clear(), s.heap.clear();
     for (;;) {
       for (I q = indptr[row]; q < indptr[row + 1]; ++q) {
@@ -79,10 +82,14 @@ struct ordering_matching {
         if (s.done[j])
           continue;
         const R length = base + (real(cost[q]) - s.row_dual[row] - s.column_dual[j]);
-        if (length < s.distance[j]) {
-          if (s.distance[j] == kFar)
-            s.touched.push_back(j);
-          s.distance[j] = length, s.from[j] = row;
+        if (!(length < s.distance[j] && length < length_to_end))
+          continue;
+        if (s.distance[j] == kFar)
+          s.touched.push_back(j);
+        s.distance[j] = length, s.from[j] = row;
+        if (s.row_of[j] == kNone) {
+          end = j, length_to_end = length;
+        } else {
           s.heap.emplace_back(-length, -j);
           std::push_heap(s.heap.begin(), s.heap.end());
         }
@@ -95,20 +102,48 @@ struct ordering_matching {
         if (!s.done[j])
           next = j;
       }
-      if (next == kNone)
+      if (next == kNone || !(s.distance[next] < length_to_end))
         break;
-      if (s.row_of[next] == kNone) {
-        end = next;
-        break;
-      }
       s.done[next] = 1;
       base = s.distance[next];
       row = s.row_of[next];
     }
-    if (end != kNone)
-      take(s, first, end);
+    if (end == kNone) { // all columns of these rows are matched to these rows: no path leaves them
+      s.closing.push_back(first);
+      for (const I j : s.touched)
+        s.closed[j] = static_cast<I>(s.closing.size());
+      return;
+    }
+    take(s, first, end);
     for (const I j : s.touched)
       s.distance[j] = kFar, s.done[j] = 0;
+  }
+
+  // The duals of closed columns and of their rows do not follow later paths. Rows have entries in
+  // columns that were closed with them or before, so that a shift for each search without a path,
+  // of its columns and rows, makes all entries feasible again.
+  void shift(State& s) const {
+    const std::size_t searches = s.closing.size(), open = searches + 1;
+    std::vector<R> shifts(open + 1, R(0));
+    std::vector<std::size_t> of_row(static_cast<std::size_t>(n), open);
+    for (i64 i = 0; i < n; ++i)
+      if (column[i] != kNone && s.closed[column[i]])
+        of_row[i] = static_cast<std::size_t>(s.closed[column[i]]);
+    for (std::size_t k = 0; k < searches; ++k)
+      of_row[s.closing[k]] = k + 1;
+    std::vector<std::vector<I>> rows(open + 1);
+    for (i64 i = 0; i < n; ++i)
+      rows[of_row[i]].push_back(static_cast<I>(i));
+    for (std::size_t k = open; k > 0; --k)
+      for (const I i : rows[k])
+        for (I q = indptr[i]; q < indptr[i + 1]; ++q)
+          if (const I j = indices[q], m = s.closed[j]; m && static_cast<std::size_t>(m) < k)
+            shifts[m] =
+                std::max(shifts[m], shifts[k] + s.row_dual[i] + s.column_dual[j] - real(cost[q]));
+    for (i64 i = 0; i < n; ++i) {
+      s.row_dual[i] += shifts[of_row[i]];
+      s.column_dual[i] -= shifts[s.closed[i]];
+    }
   }
 
   void take(State& s, I first, I end) const {

@@ -39,8 +39,37 @@ def matching(
         tight = indices[row][(reduced == u[i].real) & (row_of[indices[row]] < 0)]
         if tight.size:
             column[i], row_of[tight[0]] = tight[0], i
+    closed: dict[int, int] = {}
+    closing: list[int] = []
     for unmatched in np.flatnonzero(column < 0):
-        _augment(int(unmatched), rows, indices, cost, column, row_of, u, v)
+        _augment(int(unmatched), rows, indices, cost, column, row_of, u, v, closed, closing)
+    _shift(rows, indices, cost, column, u, v, closed, closing)
+
+
+def _shift(
+    rows: list[slice],
+    indices: Array,
+    cost: Array,
+    column: Array,
+    u: Array,
+    v: Array,
+    closed: dict[int, int],
+    closing: list[int],
+) -> None:
+    """Make all entries feasible again, by a shift for the columns and rows of each search."""
+    last = len(closing) + 1
+    of_row = np.array([closed.get(j, last) for j in column.tolist()], np.int64)
+    of_row[closing] = np.arange(1, last)
+    of_column = np.array([closed.get(j, 0) for j in range(column.size)], np.int64)
+    shifts = np.zeros(last + 1, cost.dtype)
+    for i in np.argsort(-of_row, kind="stable").tolist():
+        columns = indices[rows[i]]
+        excess = u[i].real + v[columns].real - cost[rows[i]]
+        for m, size in zip(of_column[columns].tolist(), excess, strict=True):
+            if 0 < m < of_row[i]:
+                shifts[m] = max(shifts[m], shifts[of_row[i]] + size)
+    u += shifts[of_row]
+    v -= shifts[of_column]
 
 
 def _augment(
@@ -52,34 +81,47 @@ def _augment(
     row_of: Array,
     u: Array,
     v: Array,
+    closed: dict[int, int],
+    closing: list[int],
 ) -> None:
-    """Follow the shortest augmenting path from a row to a free column."""
+    """Follow the shortest augmenting path from a row to a free column.
+
+    Columns that a search without such a path has reached are closed to later ones: the rows matched
+    to them have no entry in other columns.
+    """
     distance: dict[int, float] = {}
     origin: dict[int, int] = {}
     done: set[int] = set()
     heap: list[tuple[float, int]] = []
     row, base = first, cost.dtype.type(0)
+    end, least = -1, np.inf  # the nearest free column
     while True:
         for j, c in zip(indices[rows[row]].tolist(), cost[rows[row]], strict=True):
             length = base + (c - u[row].real - v[j].real)
-            if j not in done and length < distance.get(j, np.inf):
-                distance[j], origin[j] = length, row
+            if j in done or j in closed or not length < min(distance.get(j, np.inf), least):
+                continue
+            distance[j], origin[j] = length, row
+            if row_of[j] < 0:
+                end, least = j, length
+            else:
                 heapq.heappush(heap, (length, j))
         while heap and heap[0][1] in done:
             heapq.heappop(heap)
-        if not heap:
-            return
-        _, nearest = heapq.heappop(heap)
-        if row_of[nearest] < 0:
+        if not heap or not heap[0][0] < least:
             break
+        _, nearest = heapq.heappop(heap)
         done.add(nearest)
         base, row = distance[nearest], int(row_of[nearest])
-    length = distance[nearest]
+    if end < 0:
+        closing.append(first)
+        closed |= dict.fromkeys(done, len(closing))
+        return
+    length = distance[end]
     u[first] += length
     for j in done:
         v[j] += distance[j] - length
         u[row_of[j]] += length - distance[j]
-    at = nearest
+    at = end
     while True:
         row = origin[at]
         before, column[row], row_of[at] = int(column[row]), at, row

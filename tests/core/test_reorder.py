@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.optimize import linear_sum_assignment
+from scipy.sparse.csgraph import structural_rank
 
 import wollemi as wl
 from wollemi.reorder import amd, matching, nested_dissection, rcm
@@ -87,6 +88,27 @@ def test_what_is_structurally_singular_is_matched_as_far_as_it_can_be():
     assert np.count_nonzero(A.permute(found.rows, range(3)).diagonal()) == 2
     with pytest.raises(wl.errors.InvalidMatrix, match="NaN or Inf"):
         matching(wl.Csr(np.array([[np.nan]])))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_matchings_of_structurally_singular_matrices_have_most_rows_and_scale_all_entries(seed):
+    rng = np.random.default_rng(seed)
+    n = 40
+    S = sp.random_array(
+        (n, n), density=0.04, rng=rng, data_sampler=lambda size: rng.lognormal(0, 3, size)
+    )
+    if seed % 2:
+        S.data[:] = 1.0
+    found = {on: matching(wl.Csr(S, executor=on)) for on in ("reference", "omp")}
+    ours = found["omp"]
+    np.testing.assert_array_equal(ours.rows.indices, found["reference"].rows.indices)
+    rank = structural_rank(sp.csr_array(S))
+    assert ours.matched == found["reference"].matched == rank < n
+    dense = S.toarray()
+    scaled = ours.row_scale.to_dense() @ dense @ ours.column_scale.to_dense()
+    assert scaled.max() <= 1 + 1e-8
+    matched = np.diagonal(scaled[ours.rows.indices])
+    assert np.isclose(matched, 1.0).sum() >= rank
 
 
 @pytest.mark.parametrize("format", ["csr", "coo", "ell", "csc", "dense"])
