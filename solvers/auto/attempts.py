@@ -323,6 +323,9 @@ class Attempts:
             return
         if self._looks_singular(candidate, result):
             self._try_least_squares()
+        least = self.best if result is None else result
+        if least is not None and self._is_proved_least(least):
+            self.best, self.ended_by = least, Stop.LEAST_SQUARES
         if result is None:
             return
         if result.converged and self.winner is None:
@@ -362,6 +365,13 @@ class Attempts:
         return not result.converged and (
             candidate.method == DIRECT or Stop.LEAST_SQUARES in result.stops
         )
+
+    def _is_proved_least(self, result: Result) -> bool:
+        """Return whether a least squares solution is the answer: the matrix is proved singular."""
+        if self.ended_by is not None or not any(key[0] == DIRECT for key in self.singular):
+            return False
+        ended = {stop for stop in result.stops if stop != Stop.CONVERGED}
+        return ended == {Stop.LEAST_SQUARES} and self._is_least(result)
 
     def _take_up_again(self) -> None:
         """Retry candidates that gave up, after the others failed; the most promising one first.

@@ -298,3 +298,22 @@ def test_a_singular_matrix_of_bad_scale_keeps_its_verdict(inside):
     b = S @ np.ones(n) if inside else np.ones(n)
     found = wl.solve(S, b, rtol=1e-6)
     assert found.converged if inside else found.stops == [Stop.LEAST_SQUARES]
+
+
+def test_a_least_squares_solution_of_a_proved_singular_matrix_ends_the_attempts(monkeypatch):
+    def not_converged(self: Attempts) -> None:
+        self.by_least_squares = True
+
+    monkeypatch.setattr(Attempts, "_try_least_squares", not_converged)  # as LSMR at its limit
+    hubs, leaves = 3, 700
+    star = sp.csr_array(sp.kron(sp.eye_array(hubs), np.ones((1, leaves))))
+    S = sp.csr_array(
+        sp.block_array([[sp.eye_array(hubs, k=1) + sp.eye_array(hubs, k=-1), star], [star.T, None]])
+    )
+    b = np.random.default_rng(0).standard_normal(S.shape[0])
+    result = wl.solve(wl.Csr(S), b, rtol=1e-8)
+    assert result.stops[0] == Stop.LEAST_SQUARES
+    assert result.attempts[-1].method == "direct"
+    assert [each.reason for each in result.attempts].count("least squares") == 1
+    x = np.linalg.lstsq(S.toarray(), b, rcond=None)[0]
+    np.testing.assert_allclose(result.residual_norm, np.linalg.norm(b - S @ x), rtol=1e-6)
