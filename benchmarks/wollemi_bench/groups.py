@@ -29,7 +29,7 @@ SHORT, LONG = 50, 250
 ROUNDS = 3
 #: Solves of a solver before these: the first one makes plans, and the second one records its graph,
 #: which took 18 to 50 ms on four H200.
-UNTIMED = 2
+UNTIMED = 5
 #: Unknowns of a system that is not solved before a process fails.
 UNKNOWNS = 200_000
 #: The residual that ends a solve with multigrid.
