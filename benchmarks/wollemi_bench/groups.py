@@ -28,7 +28,7 @@ SHORT, LONG = 50, 250
 #: Times that each solve is timed.
 ROUNDS = 3
 #: Solves of a solver before these: the first one makes plans, and the second one records its graph,
-#: which took 18 to 50 ms on four H200.
+#: which took 18 to 50 ms on four H200. On two of them the third and fourth took 15 to 25 ms more.
 UNTIMED = 5
 #: Unknowns of a system that is not solved before a process fails.
 UNKNOWNS = 200_000
