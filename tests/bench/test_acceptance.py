@@ -147,6 +147,13 @@ def test_graphs_of_attention_have_the_edges_of_their_names_once_and_sorted():
     assert indices.max() < 2000
 
 
+def test_edges_of_a_batch_stay_in_their_small_graphs():
+    indptr, indices = acceptance_attention.communities(np, 2400, 5_000, count=100, within=1.0)
+    rows = np.repeat(np.arange(2400), np.diff(indptr))
+    np.testing.assert_array_equal(rows // 24, indices // 24)
+    assert indices.size >= 4_900
+
+
 def test_the_energy_of_a_call_is_the_difference_of_the_counter_by_the_number_of_calls(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
