@@ -60,7 +60,8 @@ def copy_pages() -> None:
             shutil.copytree(source, target, ignore=kept, dirs_exist_ok=True)
         else:
             shutil.copy(source, target)
-    shutil.copy(ROOT / "website/index.md", PAGES)
+    first = (ROOT / "website/index.md").read_text()
+    (PAGES / "index.md").write_text(first.replace("](../docs/", "](docs/"))  # one folder higher
     for page in PAGES.rglob("*.md"):
         page.write_text(with_links(page.read_text(), page.relative_to(PAGES).parent))
 

@@ -242,7 +242,7 @@ def test_the_program_for_clusters_runs_on_two_ranks(tmp_path: Path) -> None:
     mpiexec = shutil.which("mpiexec", path=str(Path(sys.executable).parent)) or "mpiexec"
     S = sp.diags_array([-1.0, 2.5, -1.0], offsets=[-1, 0, 1], shape=(60, 60)).tocsr()
     wl.write(tmp_path / "A.mtx", S)
-    _, program = plain_programs("distributed.md")
+    _, program, _ = plain_programs("distributed.md")
     check_x = 'print(f"<{np.abs(x).max()}><{np.abs(y).max()}>")'  # lines of ranks may join
     said = run(f"{program}\n{check_x}\n", tmp_path, mpiexec, "-n", "2")
     largest = np.array(re.findall("<(.*?)>", said), float)
@@ -250,10 +250,27 @@ def test_the_program_for_clusters_runs_on_two_ranks(tmp_path: Path) -> None:
     np.testing.assert_allclose(largest, np.linalg.solve(S.toarray(), np.ones(60)).max(), rtol=1e-4)
 
 
+def test_a_run_that_was_stopped_starts_from_its_checkpoint_on_two_ranks(tmp_path: Path) -> None:
+    pytest.importorskip("mpi4py", reason="make test installs it")
+    mpiexec = shutil.which("mpiexec", path=str(Path(sys.executable).parent)) or "mpiexec"
+    line = sp.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(30, 30))
+    S = sp.kronsum(line, line, format="csr")
+    wl.write(tmp_path / "A.mtx", S)
+    *_, program = plain_programs("distributed.md")
+    stopped = program.replace("maxiter=500", "maxiter=20").replace("range(20)", "range(1)")
+    counted = 'print(f"<{result.iterations}>")'
+    assert "<20>" in run(f"{stopped}\n{counted}\n", tmp_path, mpiexec, "-n", "2")
+    assert np.linalg.norm(S @ np.load(tmp_path / "x.npy") - 1) > 1e-6
+    said = run(f"{program}\n{counted}\n", tmp_path, mpiexec, "-n", "2")
+    assert 0 < int(re.findall("<(.*?)>", said)[0]) < 500
+    assert np.linalg.norm(S @ np.load(tmp_path / "x.npy") - 1) <= 30 * 1e-10
+    assert not (tmp_path / "next.npy").exists()
+
+
 def test_the_program_of_ranks_that_assemble_their_rows_runs_on_two(tmp_path: Path) -> None:
     pytest.importorskip("mpi4py", reason="make test installs it")
     mpiexec = shutil.which("mpiexec", path=str(Path(sys.executable).parent)) or "mpiexec"
-    program, _ = plain_programs("distributed.md")
+    program, _, _ = plain_programs("distributed.md")
     check = 'print(f"<{np.abs(x).max()}>")'
     said = run(f"{program}\n{check}\n", tmp_path, mpiexec, "-n", "2")
     line = sp.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(60, 60))
