@@ -73,6 +73,26 @@ def check_operator(A: LinOp, *, rtol: float | None = None) -> list[str]:
     return result
 
 
+def fault_of_products(A: LinOp, rtol: float) -> str | None:
+    """Return the message on the first product of an operator that is wrong; None if none is.
+
+    Parameters
+    ----------
+    A : LinOp
+        An operator of the user's own class.
+    rtol : float
+        Allowed difference relative to the norms.
+    """
+    try:
+        with np.errstate(all="ignore"):
+            _Comparison(A, rtol).products()
+    except InvalidArgument as error:
+        return str(error)
+    except Exception:  # of the user's code: a class that takes no blocks, for example
+        return None
+    return None
+
+
 class _Comparison:
     """The random operands, and the products to compare."""
 

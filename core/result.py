@@ -11,6 +11,7 @@ import numpy as np
 
 from .described import convergence, facts_table, rows_table, side_by_side
 from .errors import InvalidArgument
+from .figures import save_figure
 from .status import Stop
 from .wording import counted, percentage
 
@@ -305,7 +306,7 @@ class Result:
         Raises
         ------
         InvalidArgument
-            If matplotlib is not installed.
+            If matplotlib is not installed, or has no format of the name of ``path``.
         """
         try:
             from matplotlib.figure import Figure
@@ -332,7 +333,7 @@ class Result:
         if history.shape[1] <= 8:
             axes.legend(frameon=False)
         if path is not None:
-            figure.savefig(path, dpi=150)
+            save_figure(figure, path)
         return figure
 
 

@@ -234,7 +234,8 @@ def _require_known(kind: type, options: Mapping[str, Any], known: list[str]) -> 
             elsewhere = kind._other_options.get(name) if isinstance(kind, Configurable) else None
             words = parameter_hint(name, known) if elsewhere is None else f"{elsewhere}; "
             raise InvalidArgument(
-                f"{kind.__name__} has no option {name!r}; {words}its options: {', '.join(known)}"
+                f"{kind.__name__} has no option {name!r}; {words}its options: "
+                f"{', '.join(name for name in known if name != 'A')}"
             )
 
 

@@ -140,6 +140,10 @@ def without_others(module: str, known: Iterable[str]) -> Callable[[str], Any]:
     return __getattr__
 
 
+#: The hint for ``out=`` in a solve.
+OUT_REMEDY = "a Result has a new x; solver.recorded(b, out=x) writes into an array of yours; "
+
+
 def checked_keywords(
     remedy: Callable[[str, Any], str] = lambda name, value: "",
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
@@ -175,9 +179,10 @@ def checked_keywords(
             if not known.issuperset(options):
                 name = next(name for name in options if name not in known)
                 words = remedy(name, options[name]) or parameter_hint(name, names)
+                shown = ", ".join(name for name in names if name != "self")
                 raise TypeError(
                     f"{function.__name__}() has no parameter {name!r}; {words}its parameters: "
-                    f"{', '.join(names)}"
+                    f"{shown}"
                 )
             return function(*args, **options)
 

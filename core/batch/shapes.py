@@ -109,6 +109,5 @@ def vectors_of(A: BatchMatrix, array: Array, label: str) -> tuple[Array, tuple[i
         return whole.reshape(A.count, n, 1), ()
     if shape[:-1] == (*axes, n):
         return array.reshape(A.count, n, shape[-1]), (shape[-1],)
-    raise ShapeMismatch(
-        f"{label}: expected shape {(*axes, n)}, {(*axes, n, 'k')} or ({n},), got {shape}"
-    )
+    rows = ", ".join(map(str, (*axes, n)))
+    raise ShapeMismatch(f"{label}: expected shape ({rows}), ({rows}, k) or ({n},), got {shape}")

@@ -15,6 +15,9 @@ from .source import Source
 #: Comments, and the separators of numbers in addition to blanks.
 _REMARK, _SEPARATORS = re.compile(r"[#%].*"), str.maketrans(",;", "  ")
 
+#: NumPy's error about an item that is no number.
+_NO_NUMBER = re.compile(r"convert string (.+) to \w+ at row (\d+), column (\d+)")
+
 
 def parse(stream: IO[bytes], source: Source) -> HostArray:
     """Return the numbers in a text file, as written by ``numpy.savetxt`` and other programs.
@@ -43,7 +46,17 @@ def parse(stream: IO[bytes], source: Source) -> HostArray:
         except ValueError as error:
             wrong = error
     if found is None:
-        raise InvalidMatrix(
-            f"expected numbers, one on each line for a vector: {wrong}; remove a line of names"
-        )
+        raise InvalidMatrix(f"expected numbers, one on each line for a vector: {_fault(wrong)}")
     return found[:, 0] if found.shape[1] == 1 else found
+
+
+def _fault(error: ValueError) -> str:
+    """Return NumPy's error about a file of numbers as a text, with the remedy."""
+    told = _NO_NUMBER.search(str(error))
+    if told is None:
+        return f"{str(error).rstrip('.')}; give each line the same number of values"
+    item, row, column = told.groups()
+    return (
+        f"{item} in row {int(row) + 1}, column {column} is no number; remove a line of names, or "
+        "begin it with #"
+    )

@@ -10,6 +10,7 @@ import numpy as np
 from ..capture import TO_HOST
 from ..described import facts_table, side_by_side
 from ..errors import InvalidArgument
+from ..figures import save_figure
 
 if TYPE_CHECKING:
     from .base import Matrix
@@ -43,7 +44,8 @@ class Displayed:
         Raises
         ------
         InvalidArgument
-            If matplotlib is not installed, or if the matrix has no rows or no columns.
+            If matplotlib is not installed, if the matrix has no rows or no columns, or if the
+            format is unknown.
 
         Examples
         --------
@@ -86,7 +88,7 @@ class Displayed:
         entries = f"{matrix.nnz:,} entries"
         axes.set_title(f"{type(matrix).__name__}, {rows:,} x {columns:,}, {entries}", fontsize=11)
         if path is not None:
-            figure.savefig(path, dpi=150)
+            save_figure(figure, path)
         return figure
 
     def _repr_html_(self) -> str:

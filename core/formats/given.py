@@ -169,10 +169,20 @@ def checked_shape(shape: Any) -> tuple[int, int]:
             raise ValueError
     except (TypeError, ValueError, OverflowError):
         raise InvalidMatrix(
-            f"shape: expected two non-negative integers (rows, columns) of 64 bits, got {shape!r}; "
-            "'shape' elements cannot be negative"
+            "shape: expected two non-negative integers (rows, columns) of 64 bits, got "
+            f"{shape!r}{_shape_remedy(shape)}"
         ) from None
     return int(rows), int(columns)
+
+
+def _shape_remedy(shape: Any) -> str:
+    """Return the remedy for something that is no shape, or ""."""
+    sizes = shape if isinstance(shape, (tuple, list)) else (shape,)
+    if not all(isinstance(size, (int, np.integer)) for size in sizes):
+        return ""
+    if any(size < 0 for size in sizes):
+        return "; 'shape' elements cannot be negative"  # SciPy's words
+    return f"; a square matrix has the shape ({sizes[0]}, {sizes[0]})" if len(sizes) == 1 else ""
 
 
 def check_axes(axes: Any) -> None:

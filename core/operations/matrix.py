@@ -50,7 +50,7 @@ planned_spmv = Operation(
 csr_spmv_transposed = declare(
     "csr.spmv_transposed",
     "A: in Csr[m,n], x: in T[m,k], y: inout T[n,k], alpha: T, beta: T",
-    "y = alpha A^T x + beta y, where the rows of A^T are not made; beta = 0 does not read y",
+    "y = alpha A^T x + beta y from the rows of A, without a stored A^T; beta = 0 does not read y",
     cost=_apply_cost,
 )
 

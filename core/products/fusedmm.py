@@ -26,6 +26,9 @@ from ..registry import executor_owning
 from .edge_inputs import inputs_of, sum_dtype, traced_or_refused
 from .mask_parts import SeveralMasks, is_for_heads, merged, require_no_out, runs_of
 from .operands import (
+    KEYS,
+    QUERIES,
+    SUMMED,
     DenseOperand,
     ProductResult,
     as_csr,
@@ -254,8 +257,8 @@ def _of_arrays(
     alpha = real_number(alpha, "alpha", "fusedmm")
     executor, (m, n) = A.executor, A.shape
     edge = checked_edge(edge)
-    queries, keys = DenseOperand(executor, C, m, "C"), DenseOperand(executor, B, n, "B")
-    summed = DenseOperand(executor, D, n, "D")
+    queries, keys = DenseOperand(executor, C, m, QUERIES), DenseOperand(executor, B, n, KEYS)
+    summed = DenseOperand(executor, D, n, SUMMED)
     require_equal_columns(queries, keys)
     if edge == "scaled":
         edge, alpha = "identity", alpha / max(queries.columns, 1) ** 0.5

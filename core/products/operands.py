@@ -23,6 +23,10 @@ from ..operands import OutputTarget, as_batch, is_host, native, to_host
 from ..small_values import as_dtype
 from .tensors import is_pattern, is_tensor
 
+#: The names of the dense operands of ``sddmm`` and ``fusedmm`` in messages: the parameter, and the
+#: operand of attention that it is.
+QUERIES, KEYS, SUMMED = "C (queries)", "B (keys)", "D (values)"
+
 #: A function that returns the dtype of an array.
 _DTYPE = attrgetter("dtype")
 

@@ -17,6 +17,8 @@ from ..libraries import graph_handler
 from ..operations import products as operations
 from ..small_values import as_dtype
 from .operands import (
+    KEYS,
+    QUERIES,
     DenseOperand,
     ProductResult,
     as_csr,
@@ -107,8 +109,8 @@ def _of_arrays(
 ) -> Csr | Array:
     executor = A.executor
     left, right = (
-        DenseOperand(executor, C, A.shape[0], "C"),
-        DenseOperand(executor, B, A.shape[1], "B"),
+        DenseOperand(executor, C, A.shape[0], QUERIES),
+        DenseOperand(executor, B, A.shape[1], KEYS),
     )
     require_equal_columns(left, right)
     blocks, batched = blocks_of(left, right)

@@ -59,11 +59,11 @@ class Symbol:
 
     def __getattr__(self, name: str) -> NoReturn:
         raise AttributeError(
-            f"values of a step have no .{name}; use the functions of wollemi.core.step"
+            f"values of a step have no .{name}; use the functions of wollemi.extend"
         )
 
     def __array__(self, *options: Any, **named: Any) -> NoReturn:
-        raise TypeError("a step cannot use NumPy; use the functions of wollemi.core.step")
+        raise TypeError("a step cannot use NumPy; use the functions of wollemi.extend")
 
     def __array_ufunc__(self, *operands: Any, **named: Any) -> NoReturn:
         self.__array__()

@@ -84,6 +84,8 @@ class SystemFacts:
         as in wave problems: it is probably indefinite.
     bound : float or None
         The largest row sum of ``|D^-1 A|``, if it was computed together with the other facts.
+    stated : str or None
+        The user's hint that the facts were changed by: "symmetric" or "positive_definite".
     """
 
     rows: int
@@ -96,6 +98,7 @@ class SystemFacts:
     constant_diagonal: bool = False
     leans_indefinite: bool = False
     bound: float | None = field(default=None, compare=False)
+    stated: str | None = field(default=None, compare=False)
 
     @property
     def may_be_definite(self) -> bool:

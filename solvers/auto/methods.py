@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from ...core.errors import InvalidArgument
 from ...core.settings import Settings, option_names, settings_of
-from ...core.suggest import hint
+from ...core.suggest import OUT_REMEDY, hint
 from ..direct import Direct
 from ..krylov.base import KrylovSolver
 from ..least_squares.base import LeastSquaresSolver
@@ -38,6 +38,8 @@ def belongs_to(name: str, value: Any) -> str:
     >>> belongs_to("theta", 0.5)
     'theta belongs to Amg: write M="amg:theta=0.5"; '
     """
+    if name == "out":
+        return OUT_REMEDY
     shown = value if isinstance(value, (bool, int, float, str)) else "..."
     tables: tuple[tuple[str, Mapping[str, Any]], ...] = (
         ("method", LEAST_SQUARES), ("method", SOLVERS), ("M", OWN_PRECONDITIONERS),

@@ -220,8 +220,10 @@ def _stated(facts: SystemFacts | None, hints: Hints) -> SystemFacts | None:
         return None
     if hints.positive_definite:
         facts = replace(facts, hermitian=True, positive=facts.rows, negative_for_constants=False)
+        facts = replace(facts, stated="positive_definite")
     elif hints.symmetric is not None:
-        facts = replace(facts, hermitian=hints.symmetric)
+        stated = "symmetric" if hints.symmetric and not facts.hermitian else None
+        facts = replace(facts, hermitian=hints.symmetric, stated=stated)
     if hints.positive_definite is False:
         facts = replace(facts, positive=min(facts.positive, facts.rows - 1))
     return facts
@@ -255,17 +257,16 @@ def _methods(method: str, facts: SystemFacts | None, whole: bool) -> tuple[list[
     hermitian = ["minres", "gmres", "bicgstab"] if whole else ["minres", "bicgstab", "gmres"]
     if not facts.hermitian:
         return ["bicgstab", "gmres", "cgs", "cg"], "the matrix is not symmetric"
+    known = "the matrix is symmetric" if facts.stated is None else f"{facts.stated}=True was passed"
     if facts.leans_indefinite:
-        why = (
-            "the matrix is symmetric and most of its rows have a negative sum: it may be indefinite"
-        )
+        why = f"{known} and most of its rows have a negative sum: it may be indefinite"
         return [hermitian[0], "cg", *hermitian[1:], "cgs"], why
     if facts.may_be_definite:
-        why = "the matrix is symmetric and its diagonal positive"
+        why = known if facts.stated == "positive_definite" else f"{known} and its diagonal positive"
         return ["cg", *hermitian, "cgs"], why
-    why = "the matrix is symmetric but not every diagonal value is positive, so CG may fail"
+    why = f"{known} but not every diagonal value is positive, so CG may fail"
     if facts.negative_for_constants:
-        why = "the matrix is symmetric and its entries have a negative sum: it is indefinite"
+        why = f"{known} and its entries have a negative sum: it is indefinite"
     return [*hermitian, "cgs", "cg"], why
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...core.batch import BatchCsr
-from ...core.errors import InvalidArgument, SystemNotSolved, UnsupportedOperation
+from ...core.errors import InvalidArgument, InvalidMatrix, SystemNotSolved, UnsupportedOperation
 from ...core.formats import Csr
 from ...core.result import Result
 from ...core.settings import Settings
@@ -16,6 +16,7 @@ from ...core.status import Stop
 from ...core.suggest import hint
 from ..auto.choose import solve as solve_by_choice
 from ..configuration import from_settings
+from ..direct.engine import Singular
 from ..registry import SOLVERS
 
 #: Default tolerances: gradients are no more accurate than the solutions they are computed from.
@@ -187,7 +188,11 @@ def _with_values(A: Csr, values: Any) -> Csr:
 def _run(A: Csr | BatchCsr, b: Any, description: dict[str, Any]) -> Any:
     """Return the result of one system, or of a batch."""
     if "settings" in description:
-        return from_settings(description["settings"]).on(A).solve(b)
+        try:
+            return from_settings(description["settings"]).on(A).solve(b)
+        except Singular as error:
+            # wl.solve, which the message names, has no derivatives.
+            raise InvalidMatrix(f"{error}, without derivatives; {_WITH_DAMP}") from None
     options = {name: value for name, value in description.items() if name != "otherwise"}
     if options["rtol"] is None:
         options["rtol"] = TOLERANCES[A.dtype.name]
@@ -196,12 +201,16 @@ def _run(A: Csr | BatchCsr, b: Any, description: dict[str, Any]) -> Any:
     return solve_by_choice(A, b, **options)
 
 
+#: The remedy for singular systems, and for least squares of matrices without full rank.
+_WITH_DAMP = (
+    "least_squares of wollemi.interop.torch or wollemi.interop.jax has derivatives of a least "
+    "squares solution; where A has no full rank, give it damp > 0"
+)
+
+
 def _unsolved(who: str, reason: str, singular: bool) -> str:
     """Return the message on an unsolved system; ``singular`` if b is out of the range."""
     remedy = "Loosen rtol, raise maxiter or take another solver or preconditioner"
     if singular:
-        remedy = (
-            "least_squares of wollemi.interop.torch or wollemi.interop.jax has derivatives of a "
-            "least squares solution; A is singular, so give it damp > 0"
-        )
+        remedy = _WITH_DAMP
     return f"{who}, so there is nothing to differentiate: {reason}. {remedy}"

@@ -22,9 +22,13 @@ if TYPE_CHECKING:
 ENTRY_POINT_GROUP = "wollemi.direct"
 
 
-def singular(cause: str) -> InvalidMatrix:
+class Singular(InvalidMatrix):
+    """A matrix is singular to working precision."""
+
+
+def singular(cause: str) -> Singular:
     """Return the error for a matrix without factors; ``cause`` is the library's message."""
-    return InvalidMatrix(
+    return Singular(
         f"Direct: {cause}: the matrix is singular to working precision; wl.solve(A, b) finds a "
         "solution, or the least squares solution"
     )

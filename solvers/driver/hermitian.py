@@ -1,4 +1,4 @@
-"""Explain failed solves: an operator that is not Hermitian, or singular."""
+"""Explain failed solves: an operator that is not Hermitian, is singular, or gives NaN."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ...core.check_operator import fault_of_products
 from ...core.operands import as_block
 from ...core.result import Result
 from ...core.status import Stop
@@ -36,9 +37,11 @@ class Asymmetry(NamedTuple):
     remedy: str
 
     @classmethod
-    def of(cls, name: str) -> Asymmetry:
+    def of(cls, name: str, operator: LinOp | None = None) -> Asymmetry:
         """Return the message on ``A`` or on ``M``."""
         another = ", or another M" if name == "M" else ""
+        if operator is not None and name == "M" and _is_own(operator):
+            another += f"; {_CHECK}"
         return cls(f"{name} is not Hermitian, as the method needs it", f"use gmres{another}")
 
 
@@ -65,6 +68,25 @@ MATERIAL = 0.1
 #: Products of a Hermitian operator agree to this many unit roundoffs, times the square root of the
 #: number of rows.
 SLACK = 64.0
+
+
+#: Products of a user's class with larger relative differences than this explain a failed solve.
+WRONG = 1e-3
+
+#: The remedy for a preconditioner of the user's own class.
+_CHECK = "wollemi.extend.check_operator(M) tests a preconditioner of your own"
+
+
+def _is_own(operator: LinOp) -> bool:
+    """Return whether an operator is of a class outside of this package."""
+    return type(operator).__module__.partition(".")[0] != __name__.partition(".")[0]
+
+
+def gives_numbers(operator: LinOp) -> bool:
+    """Return whether the product with a vector of ones is finite."""
+    with np.errstate(all="ignore"):
+        (image,) = products_near_one(operator, np.ones(operator.shape[1], operator.dtype))
+    return bool(np.isfinite(image).all())
 
 
 def is_hermitian_in_products(operator: LinOp) -> bool:
@@ -163,17 +185,35 @@ def explained(solver: KrylovSolver, b: Any, result: Result) -> Result:
         The result of the solve.
     """
     stops = MAY_BE_OF_SYMMETRY.intersection(result.stops)
-    if not stops or not result.iterations:
-        return result
-    if solver.partition is not None:
+    if not stops or solver.partition is not None:
         return result  # members of a group hold different rows
-    asymmetries = asymmetries_of(solver)
-    why = "; ".join(asymmetries[0]) if asymmetries else _about_constants(solver, b, stops)
+    why, notes = _about_products(solver, stops), list[str]()
+    if why is None and not result.iterations:
+        return result
+    if why is None:
+        asymmetries = asymmetries_of(solver)
+        notes = [": ".join(asymmetry) for asymmetry in asymmetries]
+        why = "; ".join(asymmetries[0]) if asymmetries else _about_constants(solver, b, stops)
     if why is None:
         return result
-    notes = [": ".join(asymmetry) for asymmetry in asymmetries]
     sentences = {stop: f"{stop.sentence.partition(':')[0]}: {why}" for stop in stops}
     return replace(result, notes=[*result.notes, *notes], explained=sentences)
+
+
+def _about_products(solver: KrylovSolver, stops: AbstractSet[Stop]) -> str | None:
+    """Return the fault in products with ``A`` or ``M`` that explains a failed solve, or None."""
+    M = None if solver.M is None or solver.M.varies else solver.M
+    if Stop.NOT_FINITE in stops and not _holds(solver, "numbers of A", solver.A, gives_numbers):
+        return "A has NaN or Inf, or its products have; numpy.isfinite(A.data) shows the entries"
+    if M is not None and _is_own(M):
+        fault = fault_of_products(M, WRONG)
+        if fault is not None:
+            return f"{fault}; {_CHECK}"
+    if M is None or Stop.NOT_FINITE not in stops:
+        return None
+    if _holds(solver, "numbers of M", M, gives_numbers):
+        return None
+    return "the product of M with a vector of ones has NaN or Inf; use another M"
 
 
 def _about_constants(solver: KrylovSolver, b: Any, stops: AbstractSet[Stop]) -> str | None:
@@ -207,7 +247,7 @@ def asymmetries_of(solver: KrylovSolver) -> list[Asymmetry]:
             continue
         if _holds(solver, name, operator, is_hermitian_in_products):
             continue
-        asymmetries.append(Asymmetry.of(name))
+        asymmetries.append(Asymmetry.of(name, operator))
     return asymmetries
 
 

@@ -37,7 +37,7 @@ from ...core.stopping import (
     linear,
     true_residual_period,
 )
-from ...core.suggest import checked_keywords
+from ...core.suggest import OUT_REMEDY, checked_keywords
 from ...core.vector_conversions import VectorConverter
 from ..driver import host_writes
 from ..driver.as_preconditioner import as_preconditioner
@@ -61,6 +61,11 @@ SIDES = ("right", "left")
 
 #: The operations of every loop, in addition to the steps of its method.
 LOOPS_RUN = ("vector.enter", "vector.fill", "vector.norm", "vector.largest")
+
+
+def _remedy_of_solve(name: str, value: Any) -> str:
+    """Return the remedy for an unknown parameter of ``solve``, or ""."""
+    return OUT_REMEDY if name == "out" else ""
 
 
 class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
@@ -356,7 +361,7 @@ class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
         """A solver with the same settings for the conjugate transpose."""
         return self._remade(self.A.H, None if self.M is None else self.M.H)
 
-    @checked_keywords()
+    @checked_keywords(remedy=_remedy_of_solve)
     def solve(
         self,
         b: Any,

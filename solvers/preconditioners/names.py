@@ -26,6 +26,15 @@ _RENAMED = {
     )
 }
 
+#: The counterparts of PyAMG's smoothers, by the words in their names.
+_OF_PYAMG = {
+    "block_gauss_seidel": "'blockjacobi' computes a block of rows at once",
+    "block_jacobi": "'blockjacobi'",
+    "gauss_seidel": "'sor' is a forward sweep, 'ssor' a forward and a backward one",
+    "richardson": "'jacobi' scales by the diagonal, 'chebyshev' by bounds of the spectrum",
+    "sor": "'sor:omega=1.2'",
+}
+
 #: The direct solver: it is no class of preconditioners, but serves as one.
 DIRECT = "direct"
 
@@ -83,12 +92,19 @@ def parsed(text: str) -> Settings | None:
     if name not in BY_NAME:
         known = ["none", DIRECT, *sorted(BY_NAME)]
         unknown = InvalidArgument(
-            f"no preconditioner is called {name!r}; {hint(name, known)}known: {', '.join(known)}"
+            f"no preconditioner is called {name!r}; {_of_pyamg(name) or hint(name, known)}known: "
+            f"{', '.join(known)}"
         )
         # the command line omits notes: it has no classes to register
         unknown.add_note("One of your own has a name after wl.preconditioners.register(cls)")
         raise unknown
     return Settings(BY_NAME[name], options_in(rest))
+
+
+def _of_pyamg(name: str) -> str:
+    """Return the hint for the name of one of PyAMG's smoothers, or ""."""
+    hints = (f"PyAMG's {known}: {ours}; " for known, ours in _OF_PYAMG.items() if known in name)
+    return next(hints, "")
 
 
 def options_in(text: str, argument: str = "M") -> dict[str, Any]:

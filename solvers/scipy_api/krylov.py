@@ -14,15 +14,17 @@ import numpy as np
 
 from ...core.batch import BatchMatrix
 from ...core.distributed.shared import over_groups
-from ...core.errors import InvalidArgument
+from ...core.errors import InvalidArgument, InvalidMatrix
 from ...core.factors import whole_number
 from ...core.linop import LinOp
 from ...core.operator_conversions import as_linop
 from ...core.result import Result
+from ...core.status import Stop
 from ...core.stopping import Iterations
 from ...core.suggest import checked_keywords
 from ..auto.kept import borrowed_solver
 from ..batch.choose import is_batch
+from ..driver.hermitian import gives_numbers
 from ..krylov.base import KrylovSolver
 from ..krylov.bicgstab import Bicgstab
 from ..krylov.cg import Cg
@@ -78,7 +80,20 @@ def _solve(
     b = _vector(b, A.shape[0])
     A._follow_writes()
     with borrowed_solver(kind, A, M, **settings) as solver:
-        return solver.solve(b, _start(solver, b, x0), **callbacks)
+        result = solver.solve(b, _start(solver, b, x0), **callbacks)
+        require_numbers(solver, result)
+    return result
+
+
+def require_numbers(solver: KrylovSolver, result: Result) -> None:
+    """Raise InvalidMatrix if a solve met NaN because the matrix has NaN or Inf."""
+    if Stop.NOT_FINITE not in result.stops or solver.partition is not None:
+        return  # members of a group hold different rows
+    if not gives_numbers(solver.A):
+        raise InvalidMatrix(
+            f"{type(solver).__name__.lower()}: A has NaN or Inf, or its products have: there is no "
+            "solution. Replace these entries; numpy.isfinite(A.data) shows them"
+        )
 
 
 def _start(solver: KrylovSolver, b: Any, x0: Any) -> Any:

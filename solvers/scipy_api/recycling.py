@@ -14,7 +14,7 @@ from ..batch.choose import is_batch
 from ..krylov.base import KrylovSolver
 from ..krylov.gcrotmk import Gcrotmk
 from ..krylov.lgmres import Lgmres
-from .krylov import Callback, _of_batch, _start, _vector
+from .krylov import Callback, _of_batch, _start, _vector, require_numbers
 
 
 @checked_keywords()
@@ -85,6 +85,7 @@ def lgmres(
     solver.given = [_column(solver, v) for v, _ in outer_v or []]
     b = _vector(b, operator.shape[0])
     result = solver.solve(b, _start(solver, b, x0), callback=callback)
+    require_numbers(solver, result)
     if outer_v is not None:
         work = solver.workspace(result.x.dtype, 1)
         sizes = np.asarray(solver.executor.to_host(work.size))[:, 0]
@@ -163,6 +164,7 @@ def gcrotmk(
     solver.given = [_column(solver, u) for _, u in CU or []]
     b = _vector(b, operator.shape[0])
     result = solver.solve(b, _start(solver, b, x0), callback=callback)
+    require_numbers(solver, result)
     if CU is not None:
         work, to_host = solver.workspace(result.x.dtype, 1), solver.executor.to_host
         CU.clear()

@@ -431,7 +431,7 @@ def test_a_text_has_remarks_blanks_and_separators(tmp_path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("x\n1\n2\n", "could not convert string 'x'.*remove a line of names"),
+        ("x\n1\n2\n", "'x' in row 1, column 1 is no number; remove a line of names"),
         ("1 2\n3\n", "number of columns changed"), ("# nothing\n", "there is none"),
     ],
 )  # fmt: skip

@@ -290,7 +290,7 @@ def test_least_squares_of_iterations_and_without_full_rank() -> None:
         np.linalg.lstsq(RECTANGLE, b)[0],
         rtol=1e-6,
     )
-    with pytest.raises((InvalidMatrix, wl.errors.SystemNotSolved)):
+    with pytest.raises((InvalidMatrix, wl.errors.SystemNotSolved), match="damp > 0"):
         wj.least_squares(wl.Csr(np.ones((4, 2))), np.arange(4.0))
     with pytest.raises(InvalidArgument, match="damp"):
         wj.least_squares(A, b, damp=-1)

@@ -286,6 +286,9 @@ def test_least_squares_have_gradients(on: Any, array: Any, damp: float) -> None:
     close(found, torch.linalg.pinv(D) @ b if damp == 0 else torch.linalg.solve(normal, D.T @ b))
     both_orders(lambda v, b: wt.least_squares(A, b, values=v, damp=damp), values, b)
     close(wt.least_squares(A, b[:, 0], damp=damp), found[:, 0])
+    deficient = wl.Csr(np.ones((4, 2)))
+    with pytest.raises(InvalidMatrix, match="damp > 0"):
+        wt.least_squares(deficient, torch.ones(4, dtype=torch.float64))
 
 
 @pytest.mark.parametrize("executor", ["reference", "omp"])

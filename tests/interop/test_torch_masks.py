@@ -185,7 +185,7 @@ def test_what_wants_entries_says_where_they_are(options: Any) -> None:
 
 def test_shapes_and_places_are_checked() -> None:
     C, B, D = operands(40, 40)
-    with pytest.raises(ShapeMismatch, match="D: expected shape"):
+    with pytest.raises(ShapeMismatch, match=r"D \(values\): expected shape"):
         fusedmm(mask_of_documents(), C, B, D[:3])
     with pytest.raises(ExecutorMismatch, match="the mask lives on"):
         mask_tensors(mask_of_documents(), torch.device("cuda"))

@@ -26,6 +26,7 @@ from ..core.notes import Topic, is_about
 from ..core.registry import default_executor, host_name
 from ..core.result import ATTEMPT_COLUMNS, Result
 from ..core.settings import Settings
+from ..core.wording import counted
 from ..solvers import read_settings
 from ..solvers.auto.choose import solve as solve_system
 from ..solvers.krylov.gmres import RESTART
@@ -346,7 +347,7 @@ def read_system(
     b = io.read_vector(right_hand_side)
     if b.shape[0] != rows:
         raise InvalidArgument(
-            f"{right_hand_side}: b has {b.shape[0]} rows and {matrix.name} has {rows}"
+            f"{right_hand_side}: b has {counted(b.shape[0], 'row')} and {matrix.name} has {rows}"
         )
     return A, b if dtype is None else b.astype(np.result_type(b.dtype, dtype), copy=False)
 
@@ -402,7 +403,7 @@ def result_lines(solved: _Solved) -> list[tuple[str, str]]:
         lines.append(("true residual", f"{norms[worst]:.3e}{told}"))
     if known is not None and rows:
         error = np.max(np.abs(result.x - known))
-        lines.append(("error of x", f"{error:.3e}, the largest of all elements (x is all ones)"))
+        lines.append(("error of x", f"{error:.3e} in the worst element (the exact x is all ones)"))
         limits = norms if isinstance(result, LeastSquaresResult) else result.threshold
         tolerance = float(np.max(np.atleast_1d(limits) / np.where(scale > 0, scale, 1)))
         if result.converged and error > np.sqrt(max(tolerance, 1e-16)):

@@ -15,6 +15,7 @@ from ...core.errors import ShapeMismatch, UnsupportedDtype
 from ...core.factors import real_number
 from ...core.leading_axes import wrong_rows
 from ...core.products.fusedmm import checked_edge
+from ...core.products.operands import KEYS, QUERIES, SUMMED
 from .messages import EdgeFunction, Entries
 from .patterns import Sparse, sparse_of
 from .products import edge_weights, fusedmm_p, sddmm_p, spmm_p
@@ -125,8 +126,8 @@ def sddmm(
     Array([3., 3.], dtype=float32)
     """
     sparse, C, B = sparse_of(A), whole(C), whole(B)
-    check_dense("C", C, sparse.shape[0])
-    check_dense("B", B, sparse.shape[1], C.shape[-1])
+    check_dense(QUERIES, C, sparse.shape[0])
+    check_dense(KEYS, B, sparse.shape[1], C.shape[-1])
     weights = _weights_of(sparse, values, use_values, C.dtype)
     C, B, weights = of_one_dtype("sddmm", C, B, weights)
     (C, B, weights), lead = folded((C, 2), (B, 2), (weights, 1))
@@ -190,9 +191,9 @@ def fusedmm(
     """
     sparse, C, B, D = sparse_of(A), whole(C), whole(B), whole(D)
     edge = checked_edge(edge)
-    check_dense("C", C, sparse.shape[0])
-    check_dense("B", B, sparse.shape[1], C.shape[-1])
-    check_dense("D", D, sparse.shape[1])
+    check_dense(QUERIES, C, sparse.shape[0])
+    check_dense(KEYS, B, sparse.shape[1], C.shape[-1])
+    check_dense(SUMMED, D, sparse.shape[1])
     alpha = float(real_number(alpha, "alpha", "fusedmm"))
     if edge == "scaled":
         edge, alpha = "identity", alpha / max(C.shape[-1], 1) ** 0.5

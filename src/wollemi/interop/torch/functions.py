@@ -22,7 +22,7 @@ from ...core.formats.mask_union import MaskUnion
 from ...core.libraries import graph_handler
 from ...core.products.fusedmm import checked_edge, refuse_lse
 from ...core.products.mask_parts import SeveralMasks, is_for_heads, merged, runs_of
-from ...core.products.operands import as_csr, is_dense_mask
+from ...core.products.operands import KEYS, QUERIES, SUMMED, as_csr, is_dense_mask
 from . import masks, operators
 from .edge_functions import (
     fusedmm_traced,
@@ -208,15 +208,15 @@ def sddmm(
         In the layout of ``A`` if it is a tensor and no operand has additional leading axes (COO for
         a boolean mask); otherwise the values, (nnz,) or (..., nnz).
     """
-    _check_tensor("C", C)
-    _check_tensor("B", B)
+    _check_tensor(QUERIES, C)
+    _check_tensor(KEYS, B)
     A = _matrix_of(A, B)
     sparse = sparse_of(A, C.device)
     alpha = _factor(alpha, "sddmm")
     C, B = sparse.fold(C, 0), sparse.fold(B, 1)
     indptr, indices, (rows, columns) = sparse.compressed.pattern
-    _check("C", C, rows)
-    _check("B", B, columns, like=C)
+    _check(QUERIES, C, rows)
+    _check(KEYS, B, columns, like=C)
     (C, B) = _one_dtype(C, B)
     (C, B) = one_batch(C=(C, 2), B=(B, 2))
     found = operators.sddmm(indptr, indices, C, B, kernel)
@@ -290,7 +290,7 @@ def fusedmm(
     Tensor, shape (m, p) or (..., m, p)
         With ``return_lse``, a pair of it and the logarithms of totals, shape (m,) or (..., m).
     """
-    _check_tensor("C", C)
+    _check_tensor(QUERIES, C)
     alpha = _factor(alpha, "fusedmm")
     edge = checked_edge(edge)
     if torch.compiler.is_compiling() and _is_apart(A, edge, softcap, return_lse):
@@ -351,9 +351,9 @@ def _fusedmm_of_entries(
     sparse = sparse_of(A, C.device)
     C, B, D = sparse.fold(C, 0), sparse.fold(B, 1), sparse.fold(D, 1)
     indptr, indices, (rows, columns) = sparse.compressed.pattern
-    _check("C", C, rows)
-    _check("B", B, columns, like=C)
-    _check("D", D, columns)
+    _check(QUERIES, C, rows)
+    _check(KEYS, B, columns, like=C)
+    _check(SUMMED, D, columns)
     if edge == "scaled":
         edge, alpha = "identity", alpha / max(C.shape[-1], 1) ** 0.5
     weights = _weights_of(sparse, values, use_values)
@@ -431,9 +431,9 @@ def _fusedmm_of_mask(
         refuse_without_entries(A)
     check_options(softcap, 0.0)
     (m, n), columns = A.shape, C.shape[-1]
-    _check("C", C, m)
-    _check("B", B, n, like=C)
-    _check("D", D, n)
+    _check(QUERIES, C, m)
+    _check(KEYS, B, n, like=C)
+    _check(SUMMED, D, n)
     if edge == "scaled":
         edge, alpha = "identity", alpha / max(columns, 1) ** 0.5
     if not torch.compiler.is_compiling():
