@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from ...core.status import Stop
 from ..driver.scaling import norms
 from ..least_squares.lsmr import Lsmr
 from .costs import rates_of
+from .one_thread import one_thread, threads_of_scipy
 from .singular import ShortestSolution, is_orthogonal
 
 if TYPE_CHECKING:
@@ -38,6 +40,9 @@ DENSE_WORK, DENSE_SECONDS = 8.1e9, 4e-10
 #: The component of a column that is orthogonal to the other columns counts as zero below this many
 #: unit roundoffs, times the square root of the larger dimension.
 ROUNDOFFS_OF_RANK = 10.0
+
+#: Compute the factors of matrices of at most this many rows and columns in one thread.
+FOR_ONE_THREAD = 1000
 
 #: A solution has left the range of its dtype if rounding it to the dtype causes a larger relative
 #: difference.
@@ -175,9 +180,10 @@ def dense_shortest(A: Matrix, block: Numbers, dtype: Any) -> ShortestSolution:
     unit = ROUNDOFFS_OF_RANK * float(np.finfo(data.dtype).eps) * float(np.sqrt(max(A.shape)))
     sides = np.asarray(block).astype(np.result_type(wide, block.dtype))
     size = _sizes(sides)  # columns scaled by this have squares in range
-    x, _, rank, _ = lstsq(
-        matrix, sides / size, cond=unit, lapack_driver="gelsy", check_finite=False
-    )
+    with one_thread(threads_of_scipy) if max(A.shape) <= FOR_ONE_THREAD else nullcontext():
+        x, _, rank, _ = lstsq(
+            matrix, sides / size, cond=unit, lapack_driver="gelsy", check_finite=False
+        )
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         rounded = (x * size).astype(dtype)
         kept = rounded / size

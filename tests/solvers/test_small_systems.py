@@ -6,7 +6,8 @@ import scipy.sparse as sp
 
 import wollemi as wl
 from wollemi.solvers.auto.dense import MOST_ROWS, is_small
-from wollemi.solvers.auto.one_thread import one_thread, threads_of_numpy
+from wollemi.solvers.auto.least_squares import dense_shortest
+from wollemi.solvers.auto.one_thread import one_thread, threads_of_numpy, threads_of_scipy
 
 from .conftest import convection, poisson
 
@@ -123,16 +124,41 @@ def test_the_size_of_a_small_matrix_is_limited(on):
     assert wl.solve(wl.Csr(np.eye(3), executor=on), np.ones(3)).condition == 1.0
 
 
-def test_lapack_has_one_thread_for_small_matrices_and_its_own_number_afterwards():
-    threads = threads_of_numpy()
+@pytest.mark.parametrize("library", [threads_of_numpy, threads_of_scipy])
+def test_lapack_has_one_thread_for_small_matrices_and_its_own_number_afterwards(library):
+    threads = library()
     if threads is None:
-        pytest.skip("NumPy has another LAPACK than OpenBLAS in its wheel")
+        pytest.skip("the wheel has another LAPACK than OpenBLAS")
     before = threads.count()
     threads.set_count(2)  # make test lets it have one
     try:
-        with one_thread():
+        with one_thread(library):
             assert threads.count() == 1
         assert threads.count() == 2
+    finally:
+        threads.set_count(before)
+
+
+def test_orthogonal_factors_of_moderate_size_are_computed_by_one_thread(monkeypatch):
+    """Two threads of OpenBLAS wait seconds for each other on a busy machine."""
+    threads = threads_of_scipy()
+    if threads is None:
+        pytest.skip("SciPy has another LAPACK than OpenBLAS in its wheel")
+    import scipy.linalg
+
+    plain, seen = scipy.linalg.lstsq, []
+
+    def noting(*arguments, **options):
+        seen.append(threads.count())
+        return plain(*arguments, **options)
+
+    monkeypatch.setattr(scipy.linalg, "lstsq", noting)
+    before = threads.count()
+    threads.set_count(2)
+    try:
+        A = wl.Csr(np.ones((30, 30)) + 1j * np.eye(30))
+        dense_shortest(A, np.ones((30, 1)), np.dtype(complex))
+        assert (seen, threads.count()) == ([1], 2)
     finally:
         threads.set_count(before)
 
