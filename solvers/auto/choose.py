@@ -16,12 +16,12 @@ from ...core.factors import whole_number
 from ...core.formats import Csr, Matrix
 from ...core.linop import LinOp
 from ...core.loggers import Logger
-from ...core.notes import Note, Topic
 from ...core.operator_conversions import as_linop
 from ...core.result import Result
 from ...core.stopping import Criterion
 from ...core.suggest import checked_keywords
 from ..batch.choose import is_batch, solve_batch
+from .accuracy import with_note_on_rows
 from .attempts import Attempts
 from .components import solve_components
 from .dense import is_small, shortest_of_small, solve_small
@@ -180,7 +180,8 @@ def solve(
             operator, b, x0, method=requested_method, rtol=rtol, atol=atol, maxiter=maxiter,
             callback=callback, unused=unused,
         )  # fmt: skip
-    return _solve_square(operator, b, x0, call, _conversion_notes(A, operator))
+    result = _solve_square(operator, b, x0, call, _conversion_notes(A, operator))
+    return with_note_on_rows(operator, b, result, limits.rtol)
 
 
 class SolveCall(NamedTuple):
@@ -316,10 +317,9 @@ def _solve_by_attempts(
     rtol, atol, maxiter, stop = call.limits
     winner = plan.winner()
     remembered = [f"{c.name}: it solved the last system" for c in winner if plan.differs_from(c)]
-    about_first = [Note(note, Topic.FIRST_CHOICE) for note in plan.notes]
     attempts = Attempts(
         operator, b, x0, rtol, atol, maxiter, stop,
-        notes=[*converted, *about_first, *remembered],
+        notes=[*converted, *plan.notes, *remembered],
         watching={"callback": call.callback, "progress": call.progress, "loggers": call.loggers},
         seconds_left=call.budget,
         make_pool=plan.pool,

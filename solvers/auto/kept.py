@@ -86,6 +86,8 @@ class Kept:
         self.null: Any = None
         #: Why the matrix is singular, "" without a sign of it; None until requested.
         self.singular: str | None = None
+        #: The ratio of the largest to the smallest row, 1 if it is moderate; None until requested.
+        self.ratio_of_rows: float | None = None
         self.preconditioners: OrderedDict[str, Preconditioner] = OrderedDict()
         #: Solvers, by class, name of the preconditioner and options.
         self.solvers: OrderedDict[Any, KrylovSolver] = OrderedDict()
@@ -129,6 +131,7 @@ class Kept:
             if version == self.version:
                 return
             self.facts = self.finite = self.null = self.small = self.singular = None
+            self.ratio_of_rows = None
             self.choices.clear()
             self.winners.clear()
             self.direct.clear()

@@ -14,6 +14,7 @@ from ...core.distributed.matrix import Csr as SharedCsr
 from ...core.errors import InvalidMatrix
 from ...core.formats import Matrix
 from ...core.linop import LinOp
+from ...core.notes import Note, Topic
 from ...core.settings import Settings, option_names
 from ..driver.as_preconditioner import as_preconditioner
 from ..driver.hermitian import is_hermitian_in_products
@@ -177,7 +178,9 @@ def _plan(operator: LinOp, question: Question) -> SolvePlan:
     method, restart = question.asked, question.restart
     if method.is_direct:
         direct = Candidate(DIRECT, options=dict(method.options))
-        return SolvePlan(question, operator, ["direct: as asked"], [direct])
+        return SolvePlan(
+            question, operator, [Note("direct: as asked", Topic.FIRST_CHOICE)], [direct]
+        )
     length = (
         restart_for(operator, question.columns)
         if restart is None
@@ -205,7 +208,8 @@ def _plan(operator: LinOp, question: Question) -> SolvePlan:
     made = partial(_choices, method, restart=length, asked_length=restart is not None, bare=bare)
     (first,) = made(methods[:1], preconditioners[:1])
     about_M += about_restart(first, restart, operator.shape[0])
-    notes = [f"{methods[0]}: {about_method}", *about_M]
+    about_first = [f"{methods[0]}: {about_method}", *about_M]
+    notes: list[str] = [Note(text, Topic.FIRST_CHOICE) for text in about_first]
     choices = partial(made, methods, preconditioners)
     if not method.is_auto:
         return SolvePlan(question, operator, notes, choices(), setup_seconds=setup)

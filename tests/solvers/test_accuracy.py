@@ -58,3 +58,27 @@ def test_a_tolerance_below_the_precision_ends_after_a_factorization(on, rng):
     assert not result.converged and result.stops == [Stop.STAGNATED]
     assert any("at the limit of float32" in note for note in result.notes)
     assert len(result.attempts) <= 4
+
+
+@pytest.mark.parametrize("executor", ["reference", "omp"])
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("n", [40, 700])
+def test_unsolved_rows_of_small_size_are_told(executor, dtype, n):
+    sizes = np.where(np.arange(n) < n // 2, 1e12, 1.0)
+    S = sp.diags_array([-1.0, 4.0, -1.5], offsets=[-1, 0, 1], shape=(n, n))
+    A = wl.Csr((sp.diags_array(sizes) @ S).tocsr().astype(dtype), executor=executor)
+    b = np.asarray(A @ np.ones(n))
+    x = np.ones(n, dtype)
+    x[n // 2 + 5 :] = 0  # the rows of size 1 are not solved
+    assert np.linalg.norm(b - A @ x) < 1e-5 * np.linalg.norm(b)
+    result = wl.solve(A, b, x, method="gmres", M="none", maxiter=50)
+    assert result.converged and abs(result.x - 1).max() > 0.5
+    (note,) = (note for note in result.notes if "rows of A differ" in note)
+    assert "a factor of 1e+12" in note and "method='direct'" in note
+    for _ in range(2):
+        direct = wl.solve(A, b, method="direct")
+        np.testing.assert_allclose(direct.x, 1, rtol=1e-8)
+        assert not any("rows of A differ" in note for note in direct.notes)
+    A.update_values(A.data / np.repeat(sizes, np.diff(A.indptr)))
+    equal = wl.solve(A, np.asarray(A @ np.ones(n)), x0=x, method="gmres", M="none")
+    assert not any("rows of A differ" in note for note in equal.notes)
