@@ -44,8 +44,8 @@ struct merged_rows {
         for (I e = 0; e < length; ++e)
           new_indices[at + e] = indices[a + e];
         for (I e = 0; e < length; ++e)
-          new_data[at + e] =
-              rounded_product(alpha, data[a + e]) + rounded_product(beta, other_data[b + e]);
+          new_data[at + e] = without_negative_zero(rounded_product(alpha, data[a + e]) +
+                                                   rounded_product(beta, other_data[b + e]));
         at += length;
         continue;
       }
@@ -58,17 +58,23 @@ struct merged_rows {
         const T first = rounded_product(alpha, data[a]);
         const T second = rounded_product(beta, other_data[b]);
         new_indices[at] = of_a ? column : other;
-        new_data[at] = chosen(column == other, first + second, chosen(of_a, first, second));
+        new_data[at] = without_negative_zero(
+            chosen(column == other, first + second, chosen(of_a, first, second)));
         a += of_a, b += of_b;
       }
       for (; a < a_end; ++a, ++at)
-        new_indices[at] = indices[a], new_data[at] = rounded_product(alpha, data[a]);
+        new_indices[at] = indices[a],
+        new_data[at] = without_negative_zero(rounded_product(alpha, data[a]));
       for (; b < b_end; ++b, ++at)
-        new_indices[at] = other_indices[b], new_data[at] = rounded_product(beta, other_data[b]);
+        new_indices[at] = other_indices[b],
+        new_data[at] = without_negative_zero(rounded_product(beta, other_data[b]));
     }
   }
 
 private:
+  // The reference adds the terms of an entry to zero, which has no sign then.
+  static inline T without_negative_zero(T total) { return total + T(0); }
+
   // Whether the columns of rows [begin, end) increase. The entries are one stream, since the ends
   // of short rows would be mispredicted branches; steps from one row to the next do not count.
   static inline bool all_rise(i64 begin, i64 end, const I* begins, const I* columns) {

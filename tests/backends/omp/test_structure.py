@@ -83,3 +83,19 @@ def test_results_that_int32_cannot_count_are_made_with_int64(
     flipped = np.eye(3)[::-1]
     true = flipped if name == "csr_matmul" else np.eye(3) + flipped
     np.testing.assert_array_equal(result.to_dense(), true)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+def test_sums_have_the_zeros_of_the_reference(dtype: str) -> None:
+    """The sum of negative zeros and the entry of one matrix alone are zeros without a sign."""
+    zeros = np.array([-0.0, 0.0, -0.0, 1.0, -0.0]).astype(dtype)
+    zeros = zeros * zeros.dtype.type(-0.0 if zeros.dtype.kind == "f" else complex(-0.0, -0.0))
+    patterns = [[0, 1, 2, 3, 4], [0, 1, 2, 5, 6], [5, 6, 7, 8, 9]]
+    for columns in patterns:
+        sums = []
+        for executor in ("reference", "omp"):
+            A = wl.Csr((zeros, patterns[0], [0, 5]), shape=(1, 10), executor=executor)
+            B = wl.Csr((-zeros, columns, [0, 5]), shape=(1, 10), executor=executor)
+            C = wl.Csr((zeros, columns, [0, 5]), shape=(1, 10), executor=executor)
+            sums.append([np.asarray(S.data).tobytes() for S in (A - B, A + B, A - C, 2 * A + C)])
+        assert sums[0] == sums[1], columns
