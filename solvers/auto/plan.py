@@ -175,6 +175,8 @@ def _has_finite_entries(A: LinOp, method: AskedMethod) -> bool:
 
 def _plan(operator: LinOp, question: Question) -> SolvePlan:
     """Return the plan for a question."""
+    if question.restart is None and "restart" in question.asked.options:
+        question = replace(question, restart=question.asked.options["restart"])
     method, restart = question.asked, question.restart
     if method.is_direct:
         direct = Candidate(DIRECT, options=dict(method.options))

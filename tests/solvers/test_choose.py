@@ -213,6 +213,18 @@ def test_a_small_system_is_not_restarted():
     assert not restarted.converged
 
 
+@pytest.mark.parametrize("method", ["gmres:restart=2", wl.solvers.Gmres(restart=2)])
+def test_the_cycle_length_in_a_method_counts(method):
+    S = sp.diags_array([-1.0, 2.5, -1.0], offsets=[-1, 0, 1], shape=(100, 100)).tocsr()
+    found = wl.solve(S, np.ones(100), method=method, M="none", rtol=1e-12)
+    same = wl.solve(S, np.ones(100), method="gmres", restart=2, M="none", rtol=1e-12)
+    whole = wl.solve(S, np.ones(100), method="gmres", M="none", rtol=1e-12)
+    assert found.iterations == same.iterations > whole.iterations
+    assert "restart: after 2 iterations, as asked" in found.notes
+    with pytest.raises(wl.errors.InvalidArgument, match="restart: expected an integer"):
+        wl.solve(S, np.ones(100), method="gmres:restart=abc")
+
+
 def test_a_large_system_is_restarted_and_so_are_many_columns():
     large, small = wl.Identity(2000), wl.Identity(500)
     assert restart_for(large, 1) == RESTART
