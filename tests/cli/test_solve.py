@@ -399,6 +399,16 @@ def test_a_large_error_of_least_squares_is_not_called_that_of_a_singular_matrix(
     assert "A is singular" not in tall.out
 
 
+def test_a_large_error_after_the_smallest_tolerance_asks_for_the_direct_method(wollemi, tmp_path):
+    sizes = np.where(np.arange(40) < 20, 1e16, 1.0)
+    S = sp.diags_array([-1.0, 4.0, -1.5], offsets=[-1, 0, 1], shape=(40, 40))
+    wl.write(tmp_path / "A.mtx", wl.Csr((sp.diags_array(sizes) @ S).tocsr()))
+    for rtol, remedy in (("1e-5", "use --rtol 1e-12"), ("1e-12", "use --method direct")):
+        options = ("--method", "gmres", "--precond", "none", "--rtol", rtol)
+        ended = wollemi("solve", tmp_path / "A.mtx", *options, *REFERENCE)
+        assert remedy in " ".join(ended.out.split())
+
+
 @pytest.mark.parametrize("method", ["direct", "DIRECT", "CG"])
 def test_names_of_methods_are_taken_in_any_case(wollemi, laplacian, method):
     ended = wollemi("solve", laplacian, "--method", method, "--precond", "JACOBI", *REFERENCE)

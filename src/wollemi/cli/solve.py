@@ -407,7 +407,10 @@ def result_lines(solved: _Solved) -> list[tuple[str, str]]:
         limits = norms if isinstance(result, LeastSquaresResult) else result.threshold
         tolerance = float(np.max(np.atleast_1d(limits) / np.where(scale > 0, scale, 1)))
         if result.converged and error > np.sqrt(max(tolerance, 1e-16)):
-            advice = "a small residual and a large error: A is ill-conditioned; use --rtol 1e-12"
+            remedy = "use --rtol 1e-12" if tolerance > 1e-12 else "use --method direct"
+            if result.solver == "Direct":
+                remedy = "scale its rows and columns"
+            advice = f"a small residual and a large error: A is ill-conditioned; {remedy}"
             if columns > rows:
                 advice = "A has more columns than rows: x is the shortest of many solutions"
             elif any(is_about(note, Topic.SHORTEST) for note in result.notes):
