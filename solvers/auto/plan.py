@@ -173,10 +173,16 @@ def _has_finite_entries(A: LinOp, method: AskedMethod) -> bool:
     return not isinstance(A, Matrix) or A.partition is not None or is_finite(A)
 
 
+def _with_restart_of_method(question: Question) -> Question:
+    """Return the question with the cycle length of the method's options, if there is one."""
+    if question.restart is None and "restart" in question.asked.options:
+        return replace(question, restart=question.asked.options["restart"])
+    return question
+
+
 def _plan(operator: LinOp, question: Question) -> SolvePlan:
     """Return the plan for a question."""
-    if question.restart is None and "restart" in question.asked.options:
-        question = replace(question, restart=question.asked.options["restart"])
+    question = _with_restart_of_method(question)
     method, restart = question.asked, question.restart
     if method.is_direct:
         direct = Candidate(DIRECT, options=dict(method.options))
