@@ -243,7 +243,7 @@ class AlgorithmTable:
     def __init__(self, backend: str, parent: AlgorithmTable | None = None) -> None:
         self.backend = backend
         self.parent = parent
-        self._own: dict[str, tuple[Algorithm, ...]] = {}
+        self._registered: dict[str, tuple[Algorithm, ...]] = {}
         self._select: dict[str, Select] = {}
 
     def register(self, product: str, *algorithms: Algorithm) -> None:
@@ -255,7 +255,7 @@ class AlgorithmTable:
             if algorithm.name in known:
                 raise ValueError(f"{product} has an algorithm {algorithm.name!r} already")
             known.add(algorithm.name)
-        self._own[product] = (*self._own.get(product, ()), *algorithms)
+        self._registered[product] = (*self._registered.get(product, ()), *algorithms)
 
     def select_by(self, product: str, select: Select) -> None:
         """Set the function that makes the input of the rule for a product."""
@@ -275,7 +275,7 @@ class AlgorithmTable:
     def of(self, product: str) -> tuple[Algorithm, ...]:
         """Return the algorithms for a product, in the order of the rule."""
         inherited = self.parent.of(product) if self.parent is not None else ()
-        return (*self._own.get(product, ()), *inherited)
+        return (*self._registered.get(product, ()), *inherited)
 
     def names(self, product: str) -> tuple[str, ...]:
         """Return the allowed values of ``kernel=``; the first is ``"auto"``."""

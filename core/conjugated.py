@@ -20,7 +20,7 @@ class Conjugated(LinOp):
         The operator ``A``.
     """
 
-    _kept: ClassVar[dict[str, str]] = FACTS
+    _fixed_attributes: ClassVar[dict[str, str]] = FACTS
 
     def __init__(self, part: LinOp) -> None:
         self.part = part

@@ -159,7 +159,7 @@ def joint_dtype(*dtypes: DTypeLike) -> np.dtype[Any]:
     return held_dtype(np.result_type(*dtypes))
 
 
-def asked_dtype(dtype: DTypeLike, stored: Callable[[Any], np.dtype[Any]] = value_dtype) -> Any:
+def requested_dtype(dtype: DTypeLike, stored: Callable[[Any], np.dtype[Any]] = value_dtype) -> Any:
     """Return the dtype that a caller requested; raise an error if values cannot have it.
 
     Operators compute in floating-point dtypes. Matrices also store booleans and integers.
@@ -178,8 +178,8 @@ def asked_dtype(dtype: DTypeLike, stored: Callable[[Any], np.dtype[Any]] = value
 
     Examples
     --------
-    >>> from wollemi.core.dtypes import asked_dtype
-    >>> asked_dtype("complex64")
+    >>> from wollemi.core.dtypes import requested_dtype
+    >>> requested_dtype("complex64")
     dtype('complex64')
     """
     asked = _dtype(dtype)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from .assembled import Assembled, product_of_matrices, sum_of_matrices
-from .dtypes import asked_dtype, common_dtype
+from .dtypes import common_dtype, requested_dtype
 from .errors import InvalidArgument, ShapeMismatch, UnsupportedOperation
 from .executor import brought_together
 from .factors import number
@@ -63,7 +63,7 @@ class Temporary:
 class _Composed(Assembled):
     """The common base of sums, products and scalings; all parts are on one executor."""
 
-    _kept: ClassVar[dict[str, str]] = FACTS
+    _fixed_attributes: ClassVar[dict[str, str]] = FACTS
 
     def __init__(self, *parts: LinOp, dtype: np.dtype[Any] | None = None) -> None:
         parts = brought_together(type(self).__name__.lower(), *parts)
@@ -149,7 +149,7 @@ class _Composed(Assembled):
 
     def astype(self, dtype: Any) -> Self:
         """Return this operator computing in ``dtype``; itself if it does already."""
-        dtype = asked_dtype(dtype)
+        dtype = requested_dtype(dtype)
         if dtype == self.dtype:
             return self
         result = self._with_parts(*(p.astype(dtype) for p in self.parts))

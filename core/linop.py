@@ -124,17 +124,21 @@ class LinOp(Hooked, Described, ArrayProtocol, metaclass=OperatorType):
     _replays: bool | None = None
 
     #: Attributes that operators of this class never change, with the alternative for each.
-    _kept: ClassVar[dict[str, str]] = {}
+    _fixed_attributes: ClassVar[dict[str, str]] = {}
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Set an attribute; refuse attributes that must not change because kernels trust them.
 
         With a wrong shape or dtype a kernel would read beyond the end of an array.
         """
-        if name in self._kept and name in self.__dict__ and not _same(self.__dict__[name], value):
+        if (
+            name in self._fixed_attributes
+            and name in self.__dict__
+            and not _same(self.__dict__[name], value)
+        ):
             raise FixedAttribute(
                 f"{name}: a {type(self).__name__} cannot change it; "
-                f"{self._kept[name]} (can't set attribute)"
+                f"{self._fixed_attributes[name]} (can't set attribute)"
             )
         super().__setattr__(name, value)
 

@@ -11,7 +11,7 @@ from . import compiled_function
 from .arguments import is_contiguous
 from .compiled_function import address_of, check_compiled, data_address
 from .conjugated import conjugate_of
-from .dtypes import asked_dtype, common_dtype, is_complex
+from .dtypes import common_dtype, is_complex, requested_dtype
 from .errors import InvalidArgument, ShapeMismatch, UnsupportedOperation
 from .formats.given import checked_shape
 from .linop import FACTS
@@ -82,7 +82,7 @@ class LinearOperator(LinOp):
     array([2., 4.])
     """
 
-    _kept: ClassVar[dict[str, str]] = FACTS
+    _fixed_attributes: ClassVar[dict[str, str]] = FACTS
     _is_light = True
 
     def __init__(
@@ -212,7 +212,9 @@ class LinearOperator(LinOp):
         if self._rmatvec is None:
             raise UnsupportedOperation("this LinearOperator has no transpose: pass rmatvec=")
         callables = (self._rmatvec, self._matvec, self._rmatmat, self._matmat)
-        return self._made(self.shape[::-1], callables, self.dtype, self.executor, self._follows)
+        return self._with_functions(
+            self.shape[::-1], callables, self.dtype, self.executor, self._follows
+        )
 
     @property
     def T(self) -> LinOp:
@@ -235,14 +237,16 @@ class LinearOperator(LinOp):
                 "a LinearOperator cannot be moved: its callable was written for the arrays of "
                 f"{self.executor.name}; make another one there"
             )
-        result = self._made(self.shape, self._callables(), self.dtype, target, follows=False)
+        result = self._with_functions(
+            self.shape, self._callables(), self.dtype, target, follows=False
+        )
         result.recordable_on = self.recordable_on
         return result
 
     def _callables(self) -> Callables:
         return self._matvec, self._rmatvec, self._matmat, self._rmatmat
 
-    def _made(
+    def _with_functions(
         self,
         shape: tuple[int, int],
         callables: Callables,
@@ -258,7 +262,7 @@ class LinearOperator(LinOp):
 
     def astype(self, dtype: Any) -> LinOp:
         """Return this operator computing in ``dtype``; itself if it does already."""
-        dtype = asked_dtype(dtype)
+        dtype = requested_dtype(dtype)
         if dtype == self.dtype:
             return self
         if is_complex(self.dtype) and not is_complex(dtype):
@@ -268,7 +272,9 @@ class LinearOperator(LinOp):
                 f"the function of this LinearOperator was compiled for {self.dtype} and cannot be "
                 f"computed in {dtype}: make another one with a function for {dtype} and dtype="
             )
-        result = self._made(self.shape, self._callables(), dtype, self.executor, self._follows)
+        result = self._with_functions(
+            self.shape, self._callables(), dtype, self.executor, self._follows
+        )
         result.recordable_on = self.recordable_on
         return result
 

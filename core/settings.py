@@ -177,7 +177,7 @@ class Configurable(OperatorType):
         if group is not None:
             return on_every_member(group, cls, arguments, options)
         began = perf_counter()
-        named = _given(cls, arguments, options)
+        named = _options_by_name(cls, arguments, options)
         with constructing(cls, arguments, options, named), explained(cls, options):
             made = super().__call__(*arguments, **options)
         require_begun(made)
@@ -272,7 +272,9 @@ def _positional(kind: type) -> tuple[str, ...]:
     return tuple(p.name for p in list(init.parameters.values())[1:] if p.kind in places)
 
 
-def _given(kind: type, arguments: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:
+def _options_by_name(
+    kind: type, arguments: tuple[Any, ...], options: dict[str, Any]
+) -> dict[str, Any]:
     named = dict(zip(_positional(kind), arguments, strict=False)) | options
     return {name: value for name, value in named.items() if name not in _OPERANDS}
 

@@ -74,13 +74,13 @@ class Limits:
     """The limits that a set of criteria imposes on a solve.
 
     ``threshold`` has one value per column of the right-hand side, scaled like :class:`Norms`.
-    ``own`` are user-defined criteria that are called during the solve.
+    ``user_criteria`` are user-defined criteria that are called during the solve.
     """
 
     threshold: np.ndarray[Any, Any] | None = None
     iterations: int | None = None
     seconds: float | None = None
-    own: tuple[Criterion, ...] = ()
+    user_criteria: tuple[Criterion, ...] = ()
 
 
 class Criterion:
@@ -139,7 +139,7 @@ class Criterion:
                 "whether a solve is to end"
             )
         whole_number(self.every, "every", 1)
-        return Limits(own=(self,))
+        return Limits(user_criteria=(self,))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the criterion as a dictionary, the input of :func:`criterion`."""
@@ -300,7 +300,7 @@ class _Any(_Combined):
     def limits(self, norms: Norms) -> Limits:
         """Return the limits of the criterion for a system with these norms."""
         threshold: np.ndarray[Any, Any] | None = None
-        iterations, seconds, own = None, None, tuple[Criterion, ...]()
+        iterations, seconds, user_criteria = None, None, tuple[Criterion, ...]()
         for part in self.parts:
             found = part.limits(norms)
             if threshold is None:
@@ -309,8 +309,8 @@ class _Any(_Combined):
                 threshold = np.maximum(threshold, found.threshold)
             iterations = _least(iterations, found.iterations)
             seconds = _least(seconds, found.seconds)
-            own += found.own
-        return Limits(threshold, iterations, seconds, own)
+            user_criteria += found.user_criteria
+        return Limits(threshold, iterations, seconds, user_criteria)
 
 
 def _least(a: Any, b: Any) -> Any:
@@ -325,7 +325,9 @@ class _All(_Combined):
         """Return the limits of the criterion for a system with these norms."""
         found = [part.limits(norms) for part in self.parts]
         thresholds = [f.threshold for f in found if f.threshold is not None]
-        limited = any(f.iterations is not None or f.seconds is not None or f.own for f in found)
+        limited = any(
+            f.iterations is not None or f.seconds is not None or f.user_criteria for f in found
+        )
         if len(thresholds) < len(found) or limited:
             raise InvalidArgument(
                 f"{self!r}: & combines criteria on the residual; join limits on iterations and "

@@ -48,13 +48,13 @@ class SolverTable(Mapping[str, Kind]):
 
     def __getitem__(self, name: str) -> Kind:
         if name not in self._known:
-            kind = self.own(name)
+            kind = self.find_own(name)
             if kind is None:
                 return self._of_others(name)
             self._known[name] = kind
         return self._known[name]
 
-    def own(self, name: str) -> Kind | None:
+    def find_own(self, name: str) -> Kind | None:
         """Return a class of these folders, importing only modules that may define it."""
         for folder in self._folders:
             for module in _modules(folder):
@@ -181,11 +181,11 @@ def find(name: str, *tables: SolverTable[Any]) -> type | None:
 
 def _is_own_solver(name: str) -> bool:
     tables = (SOLVERS, LEAST_SQUARES, EIGENSOLVERS)
-    return name in ("direct", "auto") or any(table.own(name) is not None for table in tables)
+    return name in ("direct", "auto") or any(table.find_own(name) is not None for table in tables)
 
 
 def _is_own_preconditioner(name: str) -> bool:
-    return name in ("none", "auto", "direct") or OWN_PRECONDITIONERS.own(name) is not None
+    return name in ("none", "auto", "direct") or OWN_PRECONDITIONERS.find_own(name) is not None
 
 
 third_party.SOLVERS.is_own = _is_own_solver

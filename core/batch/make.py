@@ -260,19 +260,19 @@ def batch(matrices: Iterable[Any], *, executor: Executor | str | None = None) ->
     return MixedBatch([(places, stacked([made[k] for k in places])) for places in groups])
 
 
-def _matrices(systems: Iterable[Any], executor: Executor | str | None, who: str) -> list[Matrix]:
+def _matrices(systems: Iterable[Any], executor: Executor | str | None, caller: str) -> list[Matrix]:
     """Return the caller's matrices on one executor."""
     result: list[Matrix] = []
     for k, item in enumerate(systems):
         if getattr(item, "_is_batch", False):
             raise InvalidArgument(
-                f"{who}: item {k} is a batch, and a matrix was expected: pass its matrices, A[k]; "
-                "the data of batches of one pattern are joined by concatenate"
+                f"{caller}: item {k} is a batch, and a matrix was expected: pass its matrices, "
+                "A[k]; the data of batches of one pattern are joined by concatenate"
             )
         matrix = item if isinstance(item, Matrix) else Csr(item, executor=executor)
         where = executor if executor is not None else result[0].executor if result else None
         matrix.executor.refuse_capture(MAKES)
         result.append(matrix if where is None else matrix.to(where))
     if not result:
-        raise InvalidArgument(f"{who}: expected at least one matrix, got none")
+        raise InvalidArgument(f"{caller}: expected at least one matrix, got none")
     return result

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ..capture import CHANGES, MAKES
-from ..dtypes import asked_dtype, common_dtype, is_complex
+from ..dtypes import common_dtype, is_complex, requested_dtype
 from ..errors import (
     FixedAttribute,
     IndexOutOfRange,
@@ -233,7 +233,7 @@ class BatchMatrix(ABC):
         InvalidArgument
             If complex values would become real.
         """
-        dtype = asked_dtype(dtype)
+        dtype = requested_dtype(dtype)
         if dtype == self.dtype:
             return self
         if is_complex(self.dtype) and not is_complex(dtype):

@@ -83,7 +83,7 @@ class DeviceConstants:
         base: str | None = None,
     ) -> None:
         self.name, self.title, self.sections, self.base = name, title, sections, base
-        self._made: dict[type, Any] = {}
+        self._constants: dict[type, Any] = {}
 
     def of(self, kind: type[T]) -> T:
         """Return the constants of a rule; ``kind`` is a named tuple such as ``SpmvConstants``.
@@ -93,12 +93,12 @@ class DeviceConstants:
         KeyError
             If neither the file of the device nor its bases contain a constant.
         """
-        made = self._made.get(kind)
+        made = self._constants.get(kind)
         if made is None:
             section = self.sections[section_of(kind)]
             fields: tuple[str, ...] = kind._fields  # type: ignore[attr-defined]
             made = kind(**{name: _plain(section[name].value) for name in fields})
-            self._made[kind] = made
+            self._constants[kind] = made
         return cast(T, made)
 
     @property

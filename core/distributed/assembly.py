@@ -15,8 +15,8 @@ from ..links import Links
 from .halo import Halo, index_dtype
 from .index_arrays import (
     distinct,
-    here,
     host,
+    index_array,
     interior,
     keeps_whole,
     like,
@@ -185,7 +185,7 @@ class Blocks:
     def numbers_here(self, executor: Executor) -> tuple[Any, Any]:
         """Return the result of :meth:`numbers`, where long index arrays are processed."""
         if self.whole:
-            return here(executor, self.indptr), here(executor, self.indices)
+            return index_array(executor, self.indptr), index_array(executor, self.indices)
         return self.numbers(
             executor, index_dtype(max(self.columns + self.ghosts.size, self.entries))
         )
@@ -282,15 +282,15 @@ class Blocks:
         starts[self.end + 1 :] -= left_out[1][starts[self.end + 1 :] - tail.start]
         starts[self.begin + 1 :] -= left_out[0][-1]
 
-        def kept(entries: HostArray) -> Array:
+        def kept_on_executor(entries: HostArray) -> Array:
             parts = entries[head][own[0]], entries[inner], entries[tail][own[1]]
             return executor.from_host(np.concatenate(parts))
 
         return LocalCsr._from_arrays(
             executor,
             (self.rows, self.columns),
-            kept(data),
-            kept(columns),
+            kept_on_executor(data),
+            kept_on_executor(columns),
             executor.from_host(starts.astype(indptr.dtype)),
         )
 

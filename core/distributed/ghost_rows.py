@@ -9,7 +9,7 @@ import numpy as np
 from ..formats import Csr as LocalCsr
 from ..links import Move
 from .halo import fill_ghosts
-from .index_arrays import here, host, keeps_whole, like, values_here
+from .index_arrays import host, index_array, keeps_whole, like, values_here
 from .overlap import GhostRows, rows_of_ghosts
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def ghost_rows(A: Csr, rows: LocalCsr, ghosts: HostArray, first: int, local_rows
     if keeps_whole(A.executor):
         return _on_device(A, rows, ghosts, first, local_rows)
     executor = A.executor
-    numbers, data = here(executor, rows.indices), values_here(executor, rows.data)
+    numbers, data = index_array(executor, rows.indices), values_here(executor, rows.data)
 
     def taken(entries: HostArray) -> tuple[HostArray, HostArray]:
         found = numbers[entries].astype(np.int64)
@@ -44,7 +44,7 @@ def ghost_rows(A: Csr, rows: LocalCsr, ghosts: HostArray, first: int, local_rows
         places[outside] = ghosts[found[outside] - local_rows]
         return places, data[entries]
 
-    return rows_of_ghosts(A, here(executor, rows.indptr), taken)
+    return rows_of_ghosts(A, index_array(executor, rows.indptr), taken)
 
 
 def _on_device(A: Csr, rows: LocalCsr, ghosts: HostArray, first: int, local_rows: int) -> GhostRows:

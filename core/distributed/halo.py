@@ -123,7 +123,7 @@ class Ghosts:
         self, executor: Executor, halo: Halo, numbers: Array, local_rows: int, ghosts: int
     ) -> None:
         self.executor, self.halo, self.numbers = executor, halo, numbers
-        self.own, self.first = local_rows, ghosts
+        self.local_rows, self.first = local_rows, ghosts
         links: Any = executor.links
         self.on_host = not isinstance(numbers, np.ndarray) and not links.on_device
         if halo.idle or self.on_host:
@@ -144,7 +144,7 @@ class Ghosts:
         if self.on_host:
             self._fill_on_host()
         elif halo.again is not None:
-            executor.run(push, halo, self.bits[: self.own], self.target)
+            executor.run(push, halo, self.bits[: self.local_rows], self.target)
         else:
             executor.run(send, halo, self.bits[halo.send_index], self.target)
             executor.run(receive, halo, self.target)

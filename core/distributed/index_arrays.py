@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 HostArray = np.ndarray[Any, Any]
 
 
-def here(executor: Executor, array: Array) -> Any:
+def index_array(executor: Executor, array: Array) -> Any:
     """Return an index array of a member in the form for :func:`namespace`.
 
     A long array stays on a device that has its own links. Any other array is copied to NumPy: at

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from ..dtypes import asked_dtype, double_dtype, is_complex, storage_dtype
+from ..dtypes import double_dtype, is_complex, requested_dtype, storage_dtype
 from ..errors import (
     InvalidArgument,
     InvalidMatrix,
@@ -29,7 +29,7 @@ from ..small_values import as_dtype, conjugated
 from . import halo as exchange
 from .assembly import Blocks, HostRows, assembled, transposed_rows
 from .build import from_rows
-from .index_arrays import here
+from .index_arrays import index_array
 from .norms import norm
 from .partition import Partition
 from .products import matmul
@@ -90,7 +90,7 @@ class Csr(LinOp):
     """
 
     format: ClassVar[str] = "csr"
-    _kept: ClassVar[dict[str, str]] = FACTS
+    _fixed_attributes: ClassVar[dict[str, str]] = FACTS
 
     def __init__(
         self,
@@ -384,7 +384,7 @@ class Csr(LinOp):
         self, partition: Partition, column_partition: Partition, rows: LocalCsr, data: Array
     ) -> Csr:
         """Return the matrix of a member's rows if they have only own columns."""
-        indptr, numbers = (here(self.executor, a) for a in (rows.indptr, rows.indices))
+        indptr, numbers = (index_array(self.executor, a) for a in (rows.indptr, rows.indices))
         blocks = Blocks(self.executor, column_partition, indptr, numbers, None, self.nnz)
         return Csr(self.executor, partition, column_partition, blocks, data)
 
@@ -508,7 +508,7 @@ class Csr(LinOp):
 
     def astype(self, dtype: Any) -> Csr:
         """Return this matrix with values of ``dtype``; itself if they already have it."""
-        dtype = asked_dtype(dtype)
+        dtype = requested_dtype(dtype)
         if dtype == self.dtype:
             return self
         if is_complex(self.dtype) and not is_complex(dtype):

@@ -14,7 +14,7 @@ from ..formats.rowwise import is_known_distinct
 from .assembly import Blocks
 from .ghost_rows import ghost_rows
 from .halo import index_dtype
-from .index_arrays import distinct, here, host, keeps_whole, like, namespace, stacked, stored
+from .index_arrays import distinct, host, index_array, keeps_whole, like, namespace, stacked, stored
 
 if TYPE_CHECKING:
     from ..executor import Executor
@@ -79,7 +79,7 @@ def shared_rows(
     """
     from .matrix import Csr as SharedCsr
 
-    indptr, found = here(executor, rows.indptr), here(executor, rows.indices)
+    indptr, found = index_array(executor, rows.indptr), index_array(executor, rows.indices)
     numbers, used = known.numbered(executor, found)
     ghosts = None if idle else known.beside[used]
     distinct = is_known_distinct(rows)
@@ -95,13 +95,13 @@ class Columns:
     ----------
     beside : array of int64
         The new numbers of the columns of other members.
-    below, own : int
+    below, own_count : int
         The number of these before the member's own columns, and the number of own columns.
     """
 
     beside: HostArray
     below: int
-    own: int
+    own_count: int
 
     @classmethod
     def of(
@@ -131,7 +131,7 @@ class Columns:
     @property
     def count(self) -> int:
         """The number of columns."""
-        return int(self.beside.size) + self.own
+        return int(self.beside.size) + self.own_count
 
     def positions(self, executor: Executor, numbers: Any, ghosts: HostArray) -> Any:
         """Return the positions of the columns of a member's own rows among all columns.
@@ -147,9 +147,9 @@ class Columns:
         """
         result = numbers + self.below
         if ghosts.size:
-            away = namespace(executor, numbers).flatnonzero(numbers >= self.own)
+            away = namespace(executor, numbers).flatnonzero(numbers >= self.own_count)
             table = like(executor, ghosts.astype(numbers.dtype), numbers)
-            result[away] = table[numbers[away] - self.own]
+            result[away] = table[numbers[away] - self.own_count]
         return result
 
     def numbered(self, executor: Executor, indices: Any) -> tuple[Any, HostArray]:
@@ -174,13 +174,13 @@ class Columns:
         xp = namespace(executor, indices)
         numbers = indices - self.below
         # Most columns are own columns. Viewed as unsigned, negative numbers are large.
-        away = xp.flatnonzero(numbers.view(f"u{numbers.dtype.itemsize}") >= self.own)
+        away = xp.flatnonzero(numbers.view(f"u{numbers.dtype.itemsize}") >= self.own_count)
         beside = indices[away]
-        beside = xp.where(beside < self.below, beside, beside - self.own)
+        beside = xp.where(beside < self.below, beside, beside - self.own_count)
         flags = xp.zeros(self.beside.size, np.int8)
         flags[beside] = 1
         occurs = host(executor, flags) != 0
-        ghosts = self.own + np.cumsum(occurs) - 1
+        ghosts = self.own_count + np.cumsum(occurs) - 1
         numbers[away] = like(executor, ghosts.astype(indices.dtype), indices)[beside]
         return numbers, np.flatnonzero(occurs)
 

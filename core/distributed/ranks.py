@@ -64,12 +64,12 @@ class RankLinks(HostLinks):
         self.heard: dict[int, str] = {}
 
     @property
-    def asked(self) -> int:
+    def interrupts_received(self) -> int:
         """The number of stop requests that this rank has received."""
         return int(self.requests[0])
 
-    @asked.setter
-    def asked(self, times: int) -> None:
+    @interrupts_received.setter
+    def interrupts_received(self, times: int) -> None:
         self.requests[0] = times
 
     @property
@@ -157,14 +157,16 @@ class RankLinks(HostLinks):
         """Treat Ctrl-C as a stop request inside, and report errors to the other ranks."""
         before = self.interrupts_seen
 
-        def asked(times: int) -> None:
-            self.asked += 1
+        def count_interrupt(times: int) -> None:
+            self.interrupts_received += 1
 
-        with interrupts_go_to(asked) as mine:
+        with interrupts_go_to(count_interrupt) as mine:
             try:
                 yield
             except (KeyboardInterrupt, MemberFailed):
-                self.asked = self.interrupts_seen = max(self.asked, self.interrupts_seen)
+                self.interrupts_received = self.interrupts_seen = max(
+                    self.interrupts_received, self.interrupts_seen
+                )
                 raise
             except Exception as error:  # report any error to the other members
                 self.tell(error)
@@ -174,7 +176,7 @@ class RankLinks(HostLinks):
 
     def interrupts(self) -> int:
         """Return the number of stop requests that this rank has received."""
-        return self.asked
+        return self.interrupts_received
 
 
 class RankTransport(Links):

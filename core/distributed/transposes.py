@@ -8,7 +8,7 @@ import numpy as np
 
 from ..formats import Csr as LocalCsr
 from .halo import index_dtype
-from .index_arrays import here, host, like, namespace, stacked, stored, values_here
+from .index_arrays import host, index_array, like, namespace, stacked, stored, values_here
 from .products import Columns, shared_rows
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def entries_of_others(
     """
     links: Any = executor.links
     own = columns.count(links.rank)
-    indptr, numbers = here(executor, rows.indptr), here(executor, rows.indices)
+    indptr, numbers = index_array(executor, rows.indptr), index_array(executor, rows.indices)
     xp = namespace(executor, numbers)
     away = xp.flatnonzero(numbers >= own)
     row, ghost, values = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, rows.dtype)
@@ -89,18 +89,18 @@ def transposed(A: Csr, conjugate: bool) -> Csr:
     theirs = entries_of_others(executor, A.partition, A.column_partition, A.ghosts, A.extended)
     known, at = Columns.of(executor, A.partition, rank, theirs.rows)
     lengths = np.bincount(at, minlength=known.count)
-    above, below = lengths[: known.below], lengths[known.below + known.own :]
+    above, below = lengths[: known.below], lengths[known.below + known.own_count :]
     cut = int(above.sum())
     block = A.local
     kind = index_dtype(max(known.count, own, block.nnz + theirs.rows.size))
     indptr = stacked(
         executor,
         np.concatenate([[0], np.cumsum(above)[:-1]]) if above.size else np.zeros(0, np.int64),
-        here(executor, block.indptr).astype(kind, copy=False) + cut,
+        index_array(executor, block.indptr).astype(kind, copy=False) + cut,
         cut + block.nnz + np.cumsum(below),
     )
     indices = stacked(
-        executor, theirs.columns[:cut], here(executor, block.indices), theirs.columns[cut:]
+        executor, theirs.columns[:cut], index_array(executor, block.indices), theirs.columns[cut:]
     )
     data = stacked(
         executor, theirs.values[:cut], values_here(executor, block.data), theirs.values[cut:]

@@ -23,37 +23,37 @@ if TYPE_CHECKING:
 _LOW_BITS = 31
 
 
-def arg_extreme(matrix: Matrix, axis: Any, which: Extreme, *, explicit: bool) -> Any:
+def arg_extreme(matrix: Matrix, axis: Any, extreme_kind: Extreme, *, explicit: bool) -> Any:
     """Return the position of the largest or smallest entry of all, of each column or of each row.
 
     Of equal entries the first one counts. NaN counts as the extreme in both cases, as in NumPy.
     """
     matrix.executor.refuse_host(TO_HOST)
     axis = normalized_axis(axis)
-    name = f"arg{which.name}"
+    name = f"arg{extreme_kind.name}"
     count = matrix.shape[0] * matrix.shape[1] if axis is None else matrix.shape[axis]
     if count == 0 or (explicit and axis is None and matrix.nnz == 0):
         raise InvalidArgument(
             f"Cannot apply {name}: a matrix of shape {matrix.shape} has nothing to compare"
         )
     if axis is None:
-        return _of_all(canonical_rows(matrix), which, explicit)
+        return _of_all(canonical_rows(matrix), extreme_kind, explicit)
     csr = canonical_rows(matrix if axis == 1 else matrix.asformat("csr").transpose())
     if explicit and bool(csr.executor.xp.any(csr.indptr[1:] == csr.indptr[:-1])):
         raise InvalidArgument(
             f"{name}: a row or column without a stored entry has no explicit one; leave out "
             "explicit=True"
         )
-    return _of_rows(csr, which, explicit)
+    return _of_rows(csr, extreme_kind, explicit)
 
 
-def _of_all(csr: Csr, which: Extreme, explicit: bool) -> int:
+def _of_all(csr: Csr, extreme_kind: Extreme, explicit: bool) -> int:
     """Return the position of the first extreme entry, counted row by row."""
     executor, xp = csr.executor, csr.executor.xp
     positions = csr.shape[0] * csr.shape[1]
     if csr.nnz == 0:
         return 0
-    at = int(getattr(xp, f"arg{which.name}")(csr.data))
+    at = int(getattr(xp, f"arg{extreme_kind.name}")(csr.data))
     value = executor.to_host(csr.data[at : at + 1])[0]
     begins = executor.to_host(xp.searchsorted(csr.indptr, xp.asarray([at]), side="right"))
     column = int(executor.to_host(csr.indices[at : at + 1])[0])
@@ -63,7 +63,7 @@ def _of_all(csr: Csr, which: Extreme, explicit: bool) -> int:
     zero = csr.dtype.type(0)
     if value == zero:
         return min(found, _first_missing(csr))
-    return _first_missing(csr) if which.function(value, zero) == zero else found
+    return _first_missing(csr) if extreme_kind.function(value, zero) == zero else found
 
 
 def _first_missing(csr: Csr) -> int:
@@ -78,12 +78,12 @@ def _first_missing(csr: Csr) -> int:
     return row * n + (int(xp.argmax(gaps)) if bool(xp.any(gaps)) else end - begin)
 
 
-def _of_rows(csr: Csr, which: Extreme, explicit: bool) -> Array:
+def _of_rows(csr: Csr, extreme_kind: Extreme, explicit: bool) -> Array:
     xp, (m, n) = csr.executor.xp, csr.shape
     row, numbers = row_numbers(csr), xp.arange(m)
     length = (csr.indptr[1:] - csr.indptr[:-1]).astype(np.int64)
     full = (length == n) | explicit
-    value = extremes_of_rows(csr, which, 0 if explicit else n)
+    value = extremes_of_rows(csr, extreme_kind, 0 if explicit else n)
     data, value = (not_flushed(csr.executor, values) for values in (csr.data, value))
     equal = (data == value[row]) | (data != data)
     stored = _first_of_rows(csr, row, equal, numbers, n)
@@ -107,27 +107,29 @@ def _first_of_rows(
     return xp.where(rows[at] == numbers, answers[at], none)
 
 
-def extremes_of_rows(csr: Csr, which: Extreme, width: int) -> Array:
+def extremes_of_rows(csr: Csr, extreme_kind: Extreme, width: int) -> Array:
     """Return the largest or smallest number of each row; integers are compared exactly.
 
     Rows with fewer than ``width`` entries also contain zeros. The result of an empty row is 0.
     """
     if not is_exact(csr.dtype):
         result = csr.executor.allocate((csr.shape[0],), csr.dtype)
-        csr.executor.run(which.of_rows, *row_bounds(csr), csr.data, width, result)
+        csr.executor.run(extreme_kind.of_rows, *row_bounds(csr), csr.data, width, result)
         return result
     if fits_double(csr.executor, largest(csr.executor, csr.data)):
-        return from_double(extremes_of_rows(in_double(csr), which, width), csr.dtype)
+        return from_double(extremes_of_rows(in_double(csr), extreme_kind, width), csr.dtype)
     wide = csr.data.astype(np.int64)
-    high = extremes_of_rows(csr._with_data((wide >> _LOW_BITS).astype(np.float64)), which, 0)
+    high = extremes_of_rows(csr._with_data((wide >> _LOW_BITS).astype(np.float64)), extreme_kind, 0)
     row = row_numbers(csr)
     low = (wide & ((1 << _LOW_BITS) - 1)).astype(np.float64)
-    outside = -1.0 if which.name == "max" else float(1 << _LOW_BITS)
+    outside = -1.0 if extreme_kind.name == "max" else float(1 << _LOW_BITS)
     at_high = (wide >> _LOW_BITS) == high[row]
-    low = extremes_of_rows(csr._with_data(csr.executor.xp.where(at_high, low, outside)), which, 0)
+    low = extremes_of_rows(
+        csr._with_data(csr.executor.xp.where(at_high, low, outside)), extreme_kind, 0
+    )
     value = (high.astype(np.int64) << _LOW_BITS) + low.astype(np.int64)
     length = csr.indptr[1:] - csr.indptr[:-1]
     xp = csr.executor.xp
-    function = xp.maximum if which.name == "max" else xp.minimum
+    function = xp.maximum if extreme_kind.name == "max" else xp.minimum
     value = xp.where(length == 0, 0, xp.where(length < width, function(value, 0), value))
     return value.astype(csr.dtype)

@@ -13,11 +13,11 @@ from ..assembled import product_of_matrices, sum_of_matrices
 from ..capture import CHANGES, MAKES
 from ..dtypes import (
     Casting,
-    asked_dtype,
     held_dtype,
     is_complex,
     is_exact,
     is_narrow,
+    requested_dtype,
     require_cast,
 )
 from ..equivalents import of_attribute
@@ -78,7 +78,7 @@ def exact_product(matrix: Matrix, x: Any) -> Any:
 
 
 @Provided
-def written(made: Any, out: Any, executor: Executor, /) -> Any:
+def written(result: Any, out: Any, executor: Executor, /) -> Any:
     """Write a result to ``out`` and return that; :mod:`.reductions` provides it."""
     raise NotImplementedError
 
@@ -106,7 +106,7 @@ class Matrix(Doubled, WatchedValues, Methods, Displayed, LinOp):
     _has_entries = True
     _is_matrix = True
 
-    _kept: ClassVar[dict[str, str]] = FACTS | {
+    _fixed_attributes: ClassVar[dict[str, str]] = FACTS | {
         "shape": "A.reshape(shape) is a matrix of another shape"
     }
 
@@ -218,23 +218,23 @@ class Matrix(Doubled, WatchedValues, Methods, Displayed, LinOp):
             self.__dict__["_follows"] = True
         return self
 
-    def _become(self, made: Matrix, follows: bool = False) -> None:
-        """Take over the arrays of ``made``, which its owner may continue to use."""
-        self._take_over(made, follows)
-        made._share_values(self)
+    def _become(self, new_matrix: Matrix, follows: bool = False) -> None:
+        """Take over the arrays of ``new_matrix``, which its owner may continue to use."""
+        self._take_over(new_matrix, follows)
+        new_matrix._share_values(self)
         self.__dict__["_follows"] = follows
 
-    def _take_over(self, made: Matrix, follows: bool) -> None:
-        """Take over the arrays of ``made``, which has no other user."""
-        self.__dict__.update(made.__dict__)
+    def _take_over(self, new_matrix: Matrix, follows: bool) -> None:
+        """Take over the arrays of ``new_matrix``, which has no other user."""
+        self.__dict__.update(new_matrix.__dict__)
         self.__dict__["_follows"] = follows
 
     #: Objects that have recorded programs over arrays of matrices; each has a list ``outdated``.
     #: Solvers record outdated programs again.
     recorders: ClassVar[WeakSet[Any]] = WeakSet()
 
-    def _replace(self, made: Self) -> None:
-        """Replace this matrix by ``made`` in place.
+    def _replace(self, new_matrix: Self) -> None:
+        """Replace this matrix by ``new_matrix`` in place.
 
         Plans and copies of the old entries are discarded. Matrices that shared the old arrays keep
         them, and no longer share values with this one. Objects that recorded programs also keep the
@@ -247,11 +247,11 @@ class Matrix(Doubled, WatchedValues, Methods, Displayed, LinOp):
             self._sharers.discard(self)
         for name in ("_sharers", "_marks", "_for_solvers", "_double", "_computing"):
             self.__dict__.pop(name, None)
-        self.__dict__.update(made.__dict__)
+        self.__dict__.update(new_matrix.__dict__)
 
-    def _replace_entries(self, made: Csr) -> None:
+    def _replace_entries(self, new_matrix: Csr) -> None:
         """Replace the entries by the entries of a Csr in place; the format stays."""
-        self._replace(made.asformat(self.format))
+        self._replace(new_matrix.asformat(self.format))
 
     def other_state(self) -> dict[str, Any]:
         """Return the attributes of this format other than its arrays, by name.
@@ -349,7 +349,7 @@ class Matrix(Doubled, WatchedValues, Methods, Displayed, LinOp):
             If matrices cannot have values of that dtype, or if ``casting``, a rule of
             :func:`numpy.can_cast`, forbids the conversion.
         """
-        dtype = asked_dtype(dtype, self._held_dtype)
+        dtype = requested_dtype(dtype, self._held_dtype)
         require_cast(self.dtype, dtype, casting)
         if dtype == self.dtype:
             return self.copy() if copy else self

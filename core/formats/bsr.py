@@ -14,7 +14,7 @@ from ..small_values import for_zero_tests
 from . import validate
 from .constructed import Constructed
 from .csr import Csr
-from .given import checked_shape, own, place
+from .given import checked_shape, owned_array, place
 from .selection import masked
 
 if TYPE_CHECKING:
@@ -208,5 +208,5 @@ def _from_blocks(triple: Any, shape: Any, executor: Executor, copy: bool) -> Bsr
         data, indices, indptr = validate.either_compressed(data, indices, indptr)
     arrays = zip((data, indices, indptr), triple, strict=True)
     return Bsr._from_arrays(
-        executor, (m, n), *(own(executor, a, given, copy=copy) for a, given in arrays)
+        executor, (m, n), *(owned_array(executor, a, given, copy=copy) for a, given in arrays)
     )

@@ -427,9 +427,9 @@ def _csr_to_hybrid(matrix: Csr, width: int | None = None) -> Hybrid:
     rows, number = _place_in_row(matrix)
     common = number < width
 
-    def part(which: Any) -> Coo:
+    def part(selected: Any) -> Coo:
         return Coo._from_arrays(
-            executor, matrix.shape, matrix.data[which], rows[which], matrix.indices[which]
+            executor, matrix.shape, matrix.data[selected], rows[selected], matrix.indices[selected]
         )
 
     return Hybrid._from_parts(_csr_to_ell(rows_of(part(common)), width), part(~common))

@@ -18,7 +18,7 @@ from .given import (
     checked_shape,
     coordinates_in_any_order,
     is_coordinates,
-    own,
+    owned_array,
     place,
 )
 
@@ -147,7 +147,9 @@ def _from_coordinates(
         values, rows, columns = values[order], rows[order], columns[order]
     given = (data, row, col)
     arrays = zip((values, rows, columns), given, strict=True)
-    return Coo._from_arrays(executor, shape, *(own(executor, a, g, copy=copy) for a, g in arrays))
+    return Coo._from_arrays(
+        executor, shape, *(owned_array(executor, a, g, copy=copy) for a, g in arrays)
+    )
 
 
 def in_any_order(arg: Any, shape: Any, executor: Executor | str | None) -> Coo | None:

@@ -26,7 +26,7 @@ from .base import Matrix
 from .batchable import Batchable
 from .compressed import CompressedRows
 from .constructed import Constructed
-from .given import check_axes, checked_shape, is_of_scipy, own, place, require_shape
+from .given import check_axes, checked_shape, is_of_scipy, owned_array, place, require_shape
 from .triangular import SolvesTriangles
 
 if TYPE_CHECKING:
@@ -438,7 +438,7 @@ def compressed_of(
         _, indices, indptr = checked
         shape = (indptr.size - 1, int(indices.max()) + 1 if indices.size else 0)
         shape = shape if rows_first else shape[::-1]
-    arrays = (own(where, a, g, copy=copy) for a, g in zip(checked, triple, strict=True))
+    arrays = (owned_array(where, a, g, copy=copy) for a, g in zip(checked, triple, strict=True))
     return kind._from_arrays(where, checked_shape(shape), *arrays)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ..assembled import Assembled
-from ..dtypes import asked_dtype, value_dtype
+from ..dtypes import requested_dtype, value_dtype
 from ..errors import InvalidMatrix
 from ..linop import FACTS
 from ..operands import native
@@ -51,7 +51,7 @@ class Diagonal(Matrix):
         values = native(where, data, "data")
         if values.ndim != 1:
             raise InvalidMatrix(f"data: expected 1 dimension, got shape {tuple(values.shape)}")
-        held = value_dtype(values.dtype) if dtype is None else asked_dtype(dtype)
+        held = value_dtype(values.dtype) if dtype is None else requested_dtype(dtype)
         values = where.copy(as_dtype(where, values, held))
         n = int(values.size)
         self.__dict__.update(Diagonal._from_arrays(where, (n, n), values).__dict__)
@@ -100,7 +100,7 @@ class Identity(Assembled):
     array([1., 2.])
     """
 
-    _kept: ClassVar[dict[str, str]] = FACTS
+    _fixed_attributes: ClassVar[dict[str, str]] = FACTS
     _has_entries = True
     _is_light = True
 
@@ -108,7 +108,7 @@ class Identity(Assembled):
         self, n: int, *, dtype: DTypeLike = np.float32, executor: Executor | str | None = None
     ) -> None:
         self.shape = checked_shape((n, n))
-        self.dtype = asked_dtype(dtype)
+        self.dtype = requested_dtype(dtype)
         self.executor = place(executor)
         self._follows = executor is None
 
@@ -135,7 +135,7 @@ class Identity(Assembled):
 
     def astype(self, dtype: DTypeLike) -> Self:
         """Return the identity computing in ``dtype``; itself if it does already."""
-        if asked_dtype(dtype) == self.dtype:
+        if requested_dtype(dtype) == self.dtype:
             return self
         result = type(self)(self.shape[0], dtype=dtype, executor=self.executor)
         result._follows = self._follows

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from .csr import Csr
 
 
-def with_entries(A: LinOp, who: str) -> Matrix:
-    """Return ``A`` as a matrix for the caller ``who``, which needs its entries.
+def with_entries(A: LinOp, caller: str) -> Matrix:
+    """Return ``A`` as a matrix for ``caller``, which needs its entries.
 
     Raises
     ------
@@ -48,7 +48,7 @@ def with_entries(A: LinOp, who: str) -> Matrix:
     """
     if not isinstance(A, Matrix):
         raise InvalidArgument(
-            f"{who} needs a matrix with entries; got {type(A).__name__}{A._no_entries}"
+            f"{caller} needs a matrix with entries; got {type(A).__name__}{A._no_entries}"
         )
     return A
 

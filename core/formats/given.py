@@ -121,7 +121,7 @@ def as_held(executor: Executor, array: Array, dtype: Any = None, *, copy: bool =
     return array if readable and not copy else executor.copy(array)
 
 
-def own(
+def owned_array(
     executor: Executor, checked: np.ndarray[Any, Any], source: Any, *, copy: bool = True
 ) -> Array:
     """Return a host array as a native array that nothing else writes to.

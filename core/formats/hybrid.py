@@ -58,7 +58,7 @@ class Hybrid(Matrix):
     format = "hybrid"
     arrays = ()
 
-    _kept: ClassVar[dict[str, str]] = Matrix._kept | dict.fromkeys(
+    _fixed_attributes: ClassVar[dict[str, str]] = Matrix._fixed_attributes | dict.fromkeys(
         ("ell", "coo"), "make a new matrix, wl.Hybrid(arg, width=width)"
     )
 
@@ -91,10 +91,10 @@ class Hybrid(Matrix):
         """Make a matrix from the patterns of two parts and an array of values."""
         cut = int(ell.data.size)
         part = ell._with_data(data[:cut].reshape(ell.data.shape))
-        return cls._made(part, coo._with_data(data[cut:]), data)
+        return cls._with_parts(part, coo._with_data(data[cut:]), data)
 
     @classmethod
-    def _made(cls, ell: Ell, coo: Coo, data: Array | None) -> Self:
+    def _with_parts(cls, ell: Ell, coo: Coo, data: Array | None) -> Self:
         matrix = cls.__new__(cls)
         matrix.executor, matrix.shape, matrix.dtype = ell.executor, ell.shape, ell.dtype
         matrix.ell, matrix.coo, matrix._data = ell, coo, data
@@ -145,7 +145,7 @@ class Hybrid(Matrix):
         return self.ell._values_version + self.coo._values_version
 
     def _twin(self) -> Self:
-        return self._made(self.ell, self.coo, self._data)
+        return self._with_parts(self.ell, self.coo, self._data)
 
     def _with_data(self, data: Array) -> Self:
         return self._with_values(self.ell, self.coo, data)
@@ -170,7 +170,7 @@ class Hybrid(Matrix):
     def _in_double(self) -> LinOp | None:
         ell, coo = self.ell._in_double(), self.coo._in_double()
         assert isinstance(ell, Ell) and isinstance(coo, Coo)
-        return self._made(ell, coo, None)  # updated with the values of this matrix
+        return self._with_parts(ell, coo, None)  # updated with the values of this matrix
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
         if self.coo.nnz and self.executor.supports(operations.hybrid_spmv):

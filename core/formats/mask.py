@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ..assembled import Assembled
-from ..dtypes import asked_dtype, index_dtype, stored_dtype
+from ..dtypes import index_dtype, requested_dtype, stored_dtype
 from ..errors import InvalidMatrix, ShapeMismatch, UnsupportedOperation
 from ..executor import brought_together
 from ..linop import FACTS
@@ -70,7 +70,7 @@ class Mask(Assembled):
 
     _has_entries = True
     _is_light = True
-    _kept: ClassVar[dict[str, str]] = FACTS | {
+    _fixed_attributes: ClassVar[dict[str, str]] = FACTS | {
         "first": "make a new wl.masks.Mask(first, last, columns)",
         "last": "make a new wl.masks.Mask(first, last, columns)",
     }
@@ -90,7 +90,7 @@ class Mask(Assembled):
         shape = checked_shape((begin.size, columns))
         for name, ends_of in (("first", begin), ("last", end)):
             _check_ends(name, ends_of, shape[1])
-        self._take(where, shape, asked_dtype(dtype, stored_dtype), begin, end)
+        self._take(where, shape, requested_dtype(dtype, stored_dtype), begin, end)
         self._follows = homeless(executor, first)
 
     if not TYPE_CHECKING:  # type checkers would accept every name
@@ -252,7 +252,7 @@ class Mask(Assembled):
 
         Both masks share their memory and the data prepared for products.
         """
-        asked = asked_dtype(dtype, stored_dtype)
+        asked = requested_dtype(dtype, stored_dtype)
         if asked == self.dtype:
             return self
         result = type(self).__new__(type(self))

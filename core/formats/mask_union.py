@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ..assembled import Assembled
-from ..dtypes import asked_dtype, stored_dtype
+from ..dtypes import requested_dtype, stored_dtype
 from ..errors import ShapeMismatch
 from ..executor import brought_together
 from ..registry import executor as executor_by_name
@@ -122,7 +122,7 @@ class MaskUnion(Assembled):
 
     def astype(self, dtype: DTypeLike) -> Self:
         """Return this union with ones of ``dtype``; itself if they already have it."""
-        asked = asked_dtype(dtype, stored_dtype)
+        asked = requested_dtype(dtype, stored_dtype)
         if asked == self.dtype:
             return self
         return type(self)([part.astype(asked) for part in self.parts])

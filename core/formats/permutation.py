@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ..assembled import Assembled
-from ..dtypes import asked_dtype, index_dtype
+from ..dtypes import index_dtype, requested_dtype
 from ..errors import InvalidMatrix
 from ..linop import FACTS
 from ..operands import to_host
@@ -16,7 +16,7 @@ from ..operations import vector
 from ..registry import executor as executor_by_name
 from . import validate
 from .csr import Csr
-from .given import homeless, own, place
+from .given import homeless, owned_array, place
 
 if TYPE_CHECKING:
     from ..executor import Array, Executor
@@ -49,7 +49,9 @@ class Permutation(Assembled):
 
     _has_entries = True
     _is_light = True
-    _kept: ClassVar[dict[str, str]] = FACTS | {"indices": "make a new wl.Permutation(indices)"}
+    _fixed_attributes: ClassVar[dict[str, str]] = FACTS | {
+        "indices": "make a new wl.Permutation(indices)"
+    }
 
     def __init__(
         self,
@@ -63,9 +65,9 @@ class Permutation(Assembled):
         checked = _checked(to_host(indices)) if there is None else there
         n = int(checked.size)
         self.shape = (n, n)
-        self.dtype = asked_dtype(dtype)
+        self.dtype = requested_dtype(dtype)
         self.executor = where
-        self.indices = own(where, checked, indices) if there is None else there
+        self.indices = owned_array(where, checked, indices) if there is None else there
         self._follows = homeless(executor, indices)
 
     def _entries(self) -> Csr:
@@ -81,7 +83,7 @@ class Permutation(Assembled):
 
     def _remade(self, indices: Any, dtype: DTypeLike, executor: Executor) -> Self:
         result = type(self).__new__(type(self))
-        result.shape, result.dtype, result.executor = self.shape, asked_dtype(dtype), executor
+        result.shape, result.dtype, result.executor = self.shape, requested_dtype(dtype), executor
         result.indices = indices
         result._follows = self._follows and executor is self.executor
         return result
@@ -112,7 +114,7 @@ class Permutation(Assembled):
 
     def astype(self, dtype: DTypeLike) -> Self:
         """Return this permutation for vectors of ``dtype``; itself if it has that dtype."""
-        if asked_dtype(dtype) == self.dtype:
+        if requested_dtype(dtype) == self.dtype:
             return self
         return self._remade(self.indices, dtype, self.executor)
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ..algorithm import Plan
-from ..dtypes import asked_dtype
+from ..dtypes import requested_dtype
 from ..errors import ArraysGivenUp, UnsupportedOperation
 from ..lazy import Temporary
 from ..linop import FACTS, LinOp
@@ -69,7 +69,7 @@ keep it as long as that is needed
     nnz: int
     storage_dtype: np.dtype[Any]
 
-    _kept: ClassVar[dict[str, str]] = FACTS | {
+    _fixed_attributes: ClassVar[dict[str, str]] = FACTS | {
         name: "make A.plan_only() of another matrix" for name in ("nnz", "storage_dtype")
     }
     _no_entries = " without arrays (plan_only() gave them up; pass the original matrix)"
@@ -199,7 +199,7 @@ keep it as long as that is needed
 
     def astype(self, dtype: DTypeLike) -> PlannedMatrix:
         """Return this matrix if it computes in ``dtype``; a plan supports only one dtype."""
-        if asked_dtype(dtype) == self.dtype:
+        if requested_dtype(dtype) == self.dtype:
             return self
         self.refuse(f"astype({str(dtype)!r})", "astype")
 

@@ -145,50 +145,52 @@ def mean(matrix: Matrix, axis: Any, dtype: DTypeLike | None = None) -> Any:
     return rounded(means, matrix)
 
 
-def extreme(matrix: Matrix, axis: Any, which: Extreme, *, explicit: bool = False) -> Any:
+def extreme(matrix: Matrix, axis: Any, extreme_kind: Extreme, *, explicit: bool = False) -> Any:
     """Return the largest or smallest entry of all, of each column or of each row."""
     axis = normalized_axis(axis)
     count = matrix.shape[0] * matrix.shape[1] if axis is None else matrix.shape[axis]
     if count == 0:
         raise InvalidArgument(
-            f"{which.name}: a matrix of shape {matrix.shape} has nothing to compare"
+            f"{extreme_kind.name}: a matrix of shape {matrix.shape} has nothing to compare"
         )
     if is_exact(matrix.dtype):
-        return _exact_extreme(matrix, axis, which, explicit)
+        return _exact_extreme(matrix, axis, extreme_kind, explicit)
     if axis is None:
         csr = canonical_entries(matrix)
-        found = number_of(csr, which.of_all)
+        found = number_of(csr, extreme_kind.of_all)
         if 0 < csr.nnz < count and not explicit:
-            found = which.function(found, found.dtype.type(0))
+            found = extreme_kind.function(found, found.dtype.type(0))
         return found.astype(matrix.dtype)[()]
     rows = canonical(by_rows(matrix, axis))
-    return rounded(row_extremes(rows, which, explicit=explicit), matrix)
+    return rounded(row_extremes(rows, extreme_kind, explicit=explicit), matrix)
 
 
-def _exact_extreme(matrix: Matrix, axis: int | None, which: Extreme, explicit: bool) -> Any:
+def _exact_extreme(matrix: Matrix, axis: int | None, extreme_kind: Extreme, explicit: bool) -> Any:
     from .arg_extremes import extremes_of_rows
 
     if axis is not None:
         csr = matrix.asformat("csr")
         csr = canonical_rows(csr if axis == 1 else csr.transpose())
-        return extremes_of_rows(csr, which, 0 if explicit else csr.shape[1])
+        return extremes_of_rows(csr, extreme_kind, 0 if explicit else csr.shape[1])
     csr = canonical_rows(matrix)
     as_row = csr.reshape(1, -1)
-    found = extremes_of_rows(as_row, which, 0 if explicit else as_row.shape[1])
+    found = extremes_of_rows(as_row, extreme_kind, 0 if explicit else as_row.shape[1])
     return csr.executor.to_host(found)[0]
 
 
-def number_extreme(matrix: Matrix, axis: Any, which: Extreme, *, explicit: bool = False) -> Any:
+def number_extreme(
+    matrix: Matrix, axis: Any, extreme_kind: Extreme, *, explicit: bool = False
+) -> Any:
     """Return the largest or smallest entry that is not NaN; NaN if all entries are NaN."""
     matrix.executor.refuse_host(TO_HOST)
     csr = canonical_rows(matrix)
     xp = csr.executor.xp
     missing = csr.data != csr.data
     if is_exact(matrix.dtype) or not bool(xp.any(missing)):
-        return extreme(matrix, axis, which, explicit=explicit)
-    never = csr.dtype.type(-np.inf if which is LARGEST else np.inf)
+        return extreme(matrix, axis, extreme_kind, explicit=explicit)
+    never = csr.dtype.type(-np.inf if extreme_kind is LARGEST else np.inf)
     numbers = csr._with_data(xp.where(missing, never, csr.data))
-    found = extreme(numbers, axis, which, explicit=explicit)
+    found = extreme(numbers, axis, extreme_kind, explicit=explicit)
     # Rows in which all positions are NaN contain neither a number nor a zero.
     marks = csr._with_data(missing.astype(np.int32))
     count = marks.sum(axis)
@@ -264,12 +266,12 @@ def row_totals(csr: Csr) -> Array:
     return _of_rows(csr, rows.total)
 
 
-def row_extremes(csr: Csr, which: Extreme, *, explicit: bool = False) -> Array:
+def row_extremes(csr: Csr, extreme_kind: Extreme, *, explicit: bool = False) -> Array:
     """Return the largest or smallest number of each row of a canonical matrix.
 
     With ``explicit`` positions without an entry do not count; an empty row gives 0.
     """
-    return _of_rows(csr, which.of_rows, 0 if explicit else csr.shape[1])
+    return _of_rows(csr, extreme_kind.of_rows, 0 if explicit else csr.shape[1])
 
 
 def _of_rows(csr: Csr, operation: Operation, *further: Any) -> Array:

@@ -87,7 +87,7 @@ def _full_shape(shape_before: tuple[int, int], shape: Any) -> tuple[int, ...]:
     return tuple(asked)
 
 
-def asked_shape(shape: tuple[Any, ...]) -> Any:
+def requested_shape(shape: tuple[Any, ...]) -> Any:
     """Return a shape that was passed as one tuple or as several integers."""
     if len(shape) == 1 and not hasattr(shape[0], "__index__"):
         return tuple(shape[0])
@@ -172,34 +172,34 @@ def _with_stored_diagonal(csr: Csr, values: Array, first: int, k: int) -> Array 
     return data if csr.dtype in COMPUTED else from_movable(data, csr.dtype)
 
 
-def replace_entries(matrix: Matrix, made: Csr) -> None:
+def replace_entries(matrix: Matrix, new_matrix: Csr) -> None:
     """Replace the entries of a matrix in place; only values change if the pattern stays."""
-    data = _values_in_order(matrix, made)
+    data = _values_in_order(matrix, new_matrix)
     if data is None:
-        matrix._replace_entries(made)
+        matrix._replace_entries(new_matrix)
     else:
         matrix.update_values(data)
 
 
-def _values_in_order(matrix: Matrix, made: Csr) -> Array | None:
-    """Return the values of ``made`` in the order of ``matrix.data``, padding included.
+def _values_in_order(matrix: Matrix, new_matrix: Csr) -> Array | None:
+    """Return the values of ``new_matrix`` in the order of ``matrix.data``, padding included.
 
-    The result is None if ``made`` has another shape or pattern.
+    The result is None if ``new_matrix`` has another shape or pattern.
     """
-    if made.shape != matrix.shape:
+    if new_matrix.shape != matrix.shape:
         return None
-    if isinstance(matrix, Csr) and made.indices is matrix.indices:
-        return made.data
+    if isinstance(matrix, Csr) and new_matrix.indices is matrix.indices:
+        return new_matrix.data
     if matrix.format == "dense":
-        dense: Array = made.asformat("dense").data
+        dense: Array = new_matrix.asformat("dense").data
         return dense
-    if matrix.nnz != made.nnz:
+    if matrix.nnz != new_matrix.nnz:
         return None
     data = matrix.executor.copy(matrix.data)
     # The values of this matrix are positions in the array of values; a conversion moves them.
     numbers = matrix.executor.xp.arange(int(data.size), dtype=np.int64).reshape(data.shape)
     places = canonical_rows(matrix._with_data(numbers))
-    if not same_pattern(places, made):
+    if not same_pattern(places, new_matrix):
         return None
-    data.reshape(-1)[places.data] = made.data
+    data.reshape(-1)[places.data] = new_matrix.data
     return data

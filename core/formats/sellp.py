@@ -64,7 +64,7 @@ class Sellp(Constructed):
     format = "sellp"
     arrays = ("data", "indices", "slice_ptr", "permutation")
 
-    _kept: ClassVar[dict[str, str]] = Constructed._kept | {
+    _fixed_attributes: ClassVar[dict[str, str]] = Constructed._fixed_attributes | {
         "slice_size": 'A.asformat("sellp", slice_size=size) has slices of another size'
     }
 

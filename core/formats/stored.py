@@ -10,10 +10,10 @@ from numpy.typing import DTypeLike
 from ..distinct import distinct
 from ..dtypes import (
     Casting,
-    asked_dtype,
     is_complex,
     may_store,
     name_of,
+    requested_dtype,
     require_cast,
     storage_dtype,
 )
@@ -86,7 +86,7 @@ class StoredCsr(CompressedRows):
         )
 
     def _require_plans(self, product: str, dtype: DTypeLike | None) -> None:
-        computed = self.dtype if dtype is None else asked_dtype(dtype)
+        computed = self.dtype if dtype is None else requested_dtype(dtype)
         if product != "spmv" or computed != self.dtype:
             raise UnsupportedOperation(
                 f"a StoredCsr has plans for spmv in {self.dtype} alone: A.tocsr() has plans of "
@@ -154,7 +154,7 @@ class StoredCsr(CompressedRows):
         The values stay in their storage dtype if that is lower than ``dtype``. Otherwise the result
         is a :class:`Csr` of ``dtype``.
         """
-        dtype = asked_dtype(dtype)
+        dtype = requested_dtype(dtype)
         require_cast(self.dtype, dtype, casting)
         if dtype == self.dtype:
             return self.copy() if copy else self

@@ -10,9 +10,9 @@ from ..errors import UnsupportedOperation
 from .arg_extremes import arg_extreme
 from .reductions import LARGEST, SMALLEST, written
 from .reshaping import (
-    asked_shape,
     nonzero,
     replace_entries,
+    requested_shape,
     reshape,
     resized,
     with_diagonal,
@@ -105,7 +105,7 @@ class StructureMethods:
                [3., 0.]])
         """
         matrix = self._structure
-        made = reshape(matrix, asked_shape(shape), order)
+        made = reshape(matrix, requested_shape(shape), order)
         return made.copy() if copy and made is matrix else made
 
     def resize(self, *shape: Any) -> None:
@@ -123,7 +123,7 @@ class StructureMethods:
         array([[1., 2., 0.]])
         """
         self._structure.executor.refuse_capture(CHANGES)
-        replace_entries(self._structure, resized(self._structure, asked_shape(shape)))
+        replace_entries(self._structure, resized(self._structure, requested_shape(shape)))
 
     def prune(self) -> None:
         """Do nothing: the arrays have no unused capacity; SciPy has the same method."""

@@ -202,9 +202,9 @@ class Triangle:
     def __init__(self, A: Csr, upper: bool, unit: bool, transpose: str) -> None:
         self.unit, self.transpose = unit, transpose
         self.upper = upper == (transpose == "N")
-        self.matrix, self.inverse = self._made(A)
+        self.matrix, self.inverse = self._matrix_and_inverse(A)
 
-    def _made(self, A: Csr) -> tuple[Csr, Array]:
+    def _matrix_and_inverse(self, A: Csr) -> tuple[Csr, Array]:
         matrix = A._with_data(A.data)  # a reference to A would form a cycle
         if self.transpose != "N":
             pattern, order = A.transposed_pattern()
@@ -226,7 +226,7 @@ class Triangle:
         """Find the row order and read new values; only this call refuses invalid values."""
         if self._outdated is not None:
             refuse_making("the triangle of new values")
-            self.matrix, self.inverse = self._made(self._outdated)
+            self.matrix, self.inverse = self._matrix_and_inverse(self._outdated)
             self._outdated = None
         prepare_substitution(self.matrix, upper=self.upper)
 

@@ -14,12 +14,12 @@ from ..assembled import Assembled
 from ..dtypes import (
     ML_DTYPES,
     NUMBER_KINDS,
-    asked_dtype,
     common_dtype,
     held_dtype,
     index_dtype,
     is_exact,
     is_narrow,
+    requested_dtype,
     stored_dtype,
     stored_or_held_dtype,
 )
@@ -125,11 +125,11 @@ def as_numbers(arg: Any, dtype: Any) -> Any:
     if dtype is None:
         return arg
     if isinstance(arg, Assembled):
-        asked = asked_dtype(dtype, stored_or_held_dtype)
+        asked = requested_dtype(dtype, stored_or_held_dtype)
         return arg.astype(common_dtype(np.float32 if is_narrow(asked) else asked))
     if not isinstance(arg, tuple) or not is_logical(arg[0]):
         return arg
-    asked = asked_dtype(dtype, stored_or_held_dtype)
+    asked = requested_dtype(dtype, stored_or_held_dtype)
     if asked == np.bool_:
         return arg
     return (to_host(arg[0]).astype(np.int64 if is_exact(asked) else np.float64), *arg[1:])

@@ -36,7 +36,7 @@ from .operands import (
     common_type,
     rows_of_operand,
 )
-from .repeats import Asked, repeated
+from .repeats import RepeatableCall, repeated
 from .sddmm import pattern_values, require_equal_columns
 from .tensors import differentiable, in_likeness, is_pattern, is_tensor
 
@@ -130,12 +130,12 @@ def fusedmm(
     array([[2.],
            [3.]])
     """
-    asked = result = None
+    repeats = result = None
     if out is None and not return_lse:
-        asked, result = repeated(A, ("fusedmm", edge, kernel), (alpha,), (C, B, D), use_values)
+        repeats, result = repeated(A, ("fusedmm", edge, kernel), (alpha,), (C, B, D), use_values)
     if result is not None:
         return result
-    return _of_any(A, C, B, D, Options(edge, alpha, use_values, kernel), out, return_lse, asked)
+    return _of_any(A, C, B, D, Options(edge, alpha, use_values, kernel), out, return_lse, repeats)
 
 
 def _of_any(
@@ -146,7 +146,7 @@ def _of_any(
     options: Options,
     out: Array | None,
     return_lse: bool,
-    asked: Asked | None,
+    repeats: RepeatableCall | None,
 ) -> Results:
     """Return the product with a matrix, a mask or several masks, for arrays or tensors."""
     if type(A) is not Csr and (is_for_heads(A) or isinstance(A, MaskUnion)):
@@ -161,7 +161,7 @@ def _of_any(
     if tensors is not None:
         return tensors.fusedmm(A, C, B, D, **options._asdict(), return_lse=return_lse)
     matrix = A if isinstance(A, (Csr, Mask)) else as_csr(A)
-    operands = (matrix, C, B, D, options, out, return_lse, asked)
+    operands = (matrix, C, B, D, options, out, return_lse, repeats)
     return matrix.executor.submit("wl.fusedmm", matrix, _of_arrays, *operands)
 
 
@@ -251,7 +251,7 @@ def _of_arrays(
     options: Options,
     out: Array | None,
     return_lse: bool,
-    asked: Asked | None,
+    repeats: RepeatableCall | None,
 ) -> Results:
     edge, alpha, use_values, kernel = options
     alpha = real_number(alpha, "alpha", "fusedmm")
@@ -285,10 +285,10 @@ def _of_arrays(
     else:
         call = FusedmmCall(A, values, left, right, added, result.array, logs, alpha, edge, kernel)
         operation = _operation(A, edge, return_lse)
-        if asked is None:
+        if repeats is None:
             run_call(operation, call)
         else:
-            asked.run(operation, call, result)
+            repeats.run(operation, call, result)
     found = in_likeness(result.give(queries.from_host), C, out)
     if logs is None:
         return found

@@ -48,7 +48,7 @@ class KnownProduct(NamedTuple):
     remainder: int
 
 
-class Asked(NamedTuple):
+class RepeatableCall(NamedTuple):
     """A requested product, with a new result.
 
     Attributes
@@ -151,12 +151,12 @@ def repeated(
     factors: tuple[object, ...],
     operands: tuple[Any, ...],
     use_values: bool,
-) -> tuple[Asked | None, Array | None]:
+) -> tuple[RepeatableCall | None, Array | None]:
     """Return a product whose launches may be kept, and its result if they are known.
 
     The parameters are the attributes of :class:`Asked`.
     """
     if type(A) is not Csr or not A.executor.keeps_launches:
         return None, None
-    asked = Asked(options, factors, operands, use_values)
-    return asked, asked.again(A)
+    repeats = RepeatableCall(options, factors, operands, use_values)
+    return repeats, repeats.again(A)

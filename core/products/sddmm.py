@@ -26,7 +26,7 @@ from .operands import (
     common_type,
     rows_of_operand,
 )
-from .repeats import Asked, repeated
+from .repeats import RepeatableCall, repeated
 from .tensors import differentiable, is_tensor
 
 
@@ -85,14 +85,14 @@ def sddmm(
     tensors = differentiable(A, C, B) if is_tensor(A) and out is None else None
     if tensors is not None:
         return tensors.sddmm(A, C, B, alpha=alpha, use_values=use_values, kernel=kernel)
-    asked = made = None
+    repeats = made = None
     if out is None:
-        asked, made = repeated(A, ("sddmm", kernel), (alpha, beta), (C, B), use_values)
+        repeats, made = repeated(A, ("sddmm", kernel), (alpha, beta), (C, B), use_values)
     A = as_csr(A)
     if made is not None:
         return made if made.ndim == 2 else A._with_data(made)
     alpha, beta = real_number(alpha, "alpha", "sddmm"), real_number(beta, "beta", "sddmm")
-    operands = (A, C, B, alpha, beta, use_values, out, kernel, asked)
+    operands = (A, C, B, alpha, beta, use_values, out, kernel, repeats)
     return A.executor.submit("wl.sddmm", A, _of_arrays, *operands)
 
 
@@ -105,7 +105,7 @@ def _of_arrays(
     use_values: bool,
     out: Csr | Array | None,
     kernel: str,
-    asked: Asked | None,
+    repeats: RepeatableCall | None,
 ) -> Csr | Array:
     executor = A.executor
     left, right = (
@@ -126,10 +126,10 @@ def _of_arrays(
     )
     values = pattern_values(A, dtype, blocks) if use_values else None
     call = SddmmCall(A, values, rows, columns, result.array, alpha, beta, kernel)
-    if asked is None:
+    if repeats is None:
         executor.run(operations.csr_sddmm, *call)
     else:
-        asked.run(operations.csr_sddmm, call, result)
+        repeats.run(operations.csr_sddmm, call, result)
     given = result.give(left.from_host and batched)
     if isinstance(out, Csr):
         out._tell_sharers()

@@ -24,7 +24,7 @@ from .operands import (
     common_type,
     rows_of_operand,
 )
-from .repeats import Asked, repeated
+from .repeats import RepeatableCall, repeated
 from .tensors import differentiable, in_likeness, is_pattern, is_tensor, known_product
 
 #: An operand that makes the common dtype complex if a factor is complex.
@@ -81,11 +81,11 @@ def spmm(
     array([[2. , 1. ],
            [1. , 3.5]])
     """
-    asked = known = None
+    repeats = known = None
     if values is None and out is None:
         known = known_product(A, B, alpha, beta) if kernel == "auto" else None
         if known is None:
-            asked, known = repeated(A, ("spmm", kernel), (alpha, beta), (B,), True)
+            repeats, known = repeated(A, ("spmm", kernel), (alpha, beta), (B,), True)
     if known is not None:
         return known
     if (
@@ -106,7 +106,7 @@ def spmm(
         return tensors.spmm_anew(A, B, out, alpha, beta, values, kernel)
     A = A if type(A) is Csr else as_csr(A)
     alpha, beta = number(alpha, "alpha"), number(beta, "beta")
-    given = (A, B, out, alpha, beta, values, kernel, asked)
+    given = (A, B, out, alpha, beta, values, kernel, repeats)
     return A.executor.submit("wl.spmm", A, _of_arrays, *given)
 
 
@@ -118,7 +118,7 @@ def _of_arrays(
     beta: complex,
     values: ArrayLike | None,
     kernel: str,
-    asked: Asked | None,
+    repeats: RepeatableCall | None,
 ) -> Array:
     executor, (m, n) = A.executor, A.shape
     dense = DenseOperand(executor, B, n, "B", vector=True)
@@ -131,10 +131,10 @@ def _of_arrays(
     result = ProductResult(executor, out, shape, (blocks, m, k), dtype, beta, block, weights.batch)
     numbers = weights.cast(executor, dtype, blocks)
     call = SpmmCall(A, numbers, block, result.array, alpha, beta, kernel)
-    if asked is None:
+    if repeats is None:
         executor.run(operations.csr_spmm, *call)
     else:
-        asked.run(operations.csr_spmm, call, result)
+        repeats.run(operations.csr_spmm, call, result)
     return in_likeness(result.give(dense.from_host), B, out)
 
 

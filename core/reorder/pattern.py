@@ -12,7 +12,7 @@ from ..formats.entries import with_entries
 from ..operator_conversions import as_linop
 
 
-def square_matrix(A: Any, who: str) -> Matrix:
+def square_matrix(A: Any, caller: str) -> Matrix:
     """Return a square matrix.
 
     Raises
@@ -20,10 +20,10 @@ def square_matrix(A: Any, who: str) -> Matrix:
     InvalidArgument, ShapeMismatch
         If ``A`` has no entries, or is not square.
     """
-    matrix = with_entries(as_linop(A), who)
+    matrix = with_entries(as_linop(A), caller)
     if matrix.shape[0] != matrix.shape[1]:
         rows, columns = matrix.shape
-        raise ShapeMismatch(f"{who} needs a square matrix, got {rows}x{columns}")
+        raise ShapeMismatch(f"{caller} needs a square matrix, got {rows}x{columns}")
     return matrix
 
 

@@ -85,14 +85,16 @@ def permute_dims(A: Any, axes: Any = None, copy: bool = False) -> Any:
     return made.copy() if copy else made
 
 
-def _sparse(value: Any, who: str) -> Any:
-    return value if isinstance(value, SparseVector) else as_matrix(value, who)
+def _sparse(value: Any, caller: str) -> Any:
+    return value if isinstance(value, SparseVector) else as_matrix(value, caller)
 
 
-def _axis(who: str, axis: Any, count: int) -> int:
+def _axis(caller: str, axis: Any, count: int) -> int:
     """Return a nonnegative axis number, or raise InvalidArgument."""
     if not isinstance(axis, (int, np.integer)) or not -count <= axis < count:
-        raise InvalidArgument(f"{who}: expected an axis from {-count} to {count - 1}, got {axis!r}")
+        raise InvalidArgument(
+            f"{caller}: expected an axis from {-count} to {count - 1}, got {axis!r}"
+        )
     return int(axis) % count
 
 

@@ -183,21 +183,21 @@ def block_diag(
 
 
 def _joined(
-    who: str,
+    caller: str,
     grid: list[list[Any]],
     format: str | None,
     dtype: DTypeLike | None,
     executor: Executor | str | None,
 ) -> Any:
     if not grid or not grid[0] or any(len(row) != len(grid[0]) for row in grid):
-        raise InvalidArgument(f"{who}: expected rows of equally many blocks, one at least")
+        raise InvalidArgument(f"{caller}: expected rows of equally many blocks, one at least")
     given = [block for row in grid for block in row if block is not None]
-    matrices = as_matrices(given, who, executor)
+    matrices = as_matrices(given, caller, executor)
     remaining = iter(matrices)
     filled = [[None if block is None else next(remaining) for block in row] for row in grid]
-    heights = [_extent(who, "row", i, row, 0) for i, row in enumerate(filled)]
+    heights = [_extent(caller, "row", i, row, 0) for i, row in enumerate(filled)]
     widths = [
-        _extent(who, "column", j, list(c), 1) for j, c in enumerate(zip(*filled, strict=True))
+        _extent(caller, "column", j, list(c), 1) for j, c in enumerate(zip(*filled, strict=True))
     ]
     top, left = (tuple(accumulate(lengths, initial=0)) for lengths in (heights, widths))
     placed = [
@@ -210,14 +210,14 @@ def _joined(
     return finished(made, format, dtype, *matrices)
 
 
-def _extent(who: str, name: str, at: int, blocks: Sequence[Matrix | None], axis: int) -> int:
+def _extent(caller: str, name: str, at: int, blocks: Sequence[Matrix | None], axis: int) -> int:
     """Return the number of rows of a block row, or the number of columns of a block column."""
     found = {block.shape[axis] for block in blocks if block is not None}
     if not found:
-        raise InvalidArgument(f"{who}: all blocks of {name} {at} are None: give one of them")
+        raise InvalidArgument(f"{caller}: all blocks of {name} {at} are None: give one of them")
     if len(found) > 1:
         lengths = ", ".join(map(str, sorted(found)))
-        raise ShapeMismatch(f"{who}: blocks of {name} {at} have {lengths} {name}s")
+        raise ShapeMismatch(f"{caller}: blocks of {name} {at} have {lengths} {name}s")
     return found.pop()
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..capture import MAKES
-from ..dtypes import asked_dtype, held_dtype, index_dtype, is_complex
+from ..dtypes import held_dtype, index_dtype, is_complex, requested_dtype
 from ..errors import InvalidMatrix
 from ..formats.csr import Csr
 from ..formats.exact import running
@@ -64,7 +64,7 @@ def eye(
     """
     shape, where = checked_shape((m, m if n is None else n)), place(executor)
     where.refuse_capture(MAKES)
-    held = asked_dtype(dtype, held_dtype)
+    held = requested_dtype(dtype, held_dtype)
     first = (min(max(-k, 0), shape[0]), max(k, 0))
     length = max(min(shape[0] - first[0], shape[1] - first[1]), 0)
     xp, index = where.xp, index_dtype(max(shape))
@@ -134,7 +134,7 @@ def diags(
     if dtype is None:
         held = held_dtype(np.result_type(*(one.dtype for one in values)))
     else:
-        held = asked_dtype(dtype, held_dtype)
+        held = requested_dtype(dtype, held_dtype)
         if not is_complex(held) and any(is_complex(one.dtype) for one in values):
             raise InvalidMatrix(f"diags: complex diagonals do not fit a {held} matrix")
     made = _of_diagonals(where, size, values, at, held)

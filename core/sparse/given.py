@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 def as_matrix(
     value: Any,
-    who: str,
+    caller: str,
     executor: Executor | str | None = None,
     dtype: np.dtype[Any] | None = None,
 ) -> Matrix:
@@ -48,7 +48,7 @@ def as_matrix(
         return value if executor is None else value.to(executor)
     if isinstance(value, LinOp):
         raise InvalidArgument(
-            f"{who}: a {type(value).__name__}{value._no_entries} has no entries; give a matrix"
+            f"{caller}: a {type(value).__name__}{value._no_entries} has no entries; give a matrix"
         )
     if hasattr(value, "tocsr") or hasattr(value, "layout"):
         return Csr(value, executor=executor)
@@ -56,7 +56,7 @@ def as_matrix(
         result: Csr = dense_of(_two_dimensional(value), executor).asformat("csr")
         result.__dict__["_follows"] = executor is None
         return result
-    raise InvalidArgument(f"{who}: expected a matrix or an array, got {type(value).__name__}")
+    raise InvalidArgument(f"{caller}: expected a matrix or an array, got {type(value).__name__}")
 
 
 def _two_dimensional(value: Any) -> Any:
@@ -67,20 +67,20 @@ def _two_dimensional(value: Any) -> Any:
     return array.reshape(1, -1) if array.ndim < 2 else array
 
 
-def as_matrices(blocks: Any, who: str, executor: Executor | str | None = None) -> list[Matrix]:
+def as_matrices(blocks: Any, caller: str, executor: Executor | str | None = None) -> list[Matrix]:
     """Return several matrices on their common executor, or on the requested one.
 
     The factors of expressions of identities are not rounded before they are combined with the other
     matrices.
     """
     blocks = [
-        one if isinstance(one, Assembled) else as_matrix(one, who, executor) for one in blocks
+        one if isinstance(one, Assembled) else as_matrix(one, caller, executor) for one in blocks
     ]
     if any(isinstance(one, Assembled) for one in blocks):
         joint = computed_dtype(*blocks)
-        blocks = [as_matrix(one, who, executor, joint) for one in blocks]
+        blocks = [as_matrix(one, caller, executor, joint) for one in blocks]
     made: list[Matrix] = blocks
-    return list(brought_together(who, *made)) if made else []
+    return list(brought_together(caller, *made)) if made else []
 
 
 def finished(csr: Csr, format: str | None, dtype: DTypeLike | None = None, *made_of: LinOp) -> Any:

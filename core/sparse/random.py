@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..capture import MAKES
-from ..dtypes import asked_dtype, held_dtype, index_dtype, is_complex, is_exact
+from ..dtypes import held_dtype, index_dtype, is_complex, is_exact, requested_dtype
 from ..errors import InvalidArgument
 from ..formats.csr import Csr
 from ..formats.given import checked_shape, place
@@ -81,7 +81,7 @@ def random(
     positions = shape[0] * shape[1]
     if positions > 1 << 53:
         raise InvalidArgument(f"random: a matrix of shape {shape} has more positions than 2**53")
-    held = np.dtype(np.float64) if dtype is None else asked_dtype(dtype, held_dtype)
+    held = np.dtype(np.float64) if dtype is None else requested_dtype(dtype, held_dtype)
     generator = _generator(where, rng)
     count = round(density * positions)
     chosen = _distinct(where, generator, positions, count)

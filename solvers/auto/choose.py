@@ -25,7 +25,7 @@ from .accuracy import with_note_on_rows
 from .attempts import Attempts
 from .components import solve_components
 from .dense import is_small, shortest_of_small, solve_small
-from .methods import AskedMethod, SolveLimits, asked_method, belongs_to
+from .methods import RequestedMethod, SolveLimits, belongs_to, parsed_method
 from .null_space import constant_null_space, solve_projected
 from .plan import Question, SolvePlan, planned
 from .properties import Hints, hints_of
@@ -155,7 +155,7 @@ def solve(
     ['cg: the matrix is symmetric and its diagonal positive', 'M: jacobi, the diagonal has no zero']
     """
     limits_of_call = SolveLimits(rtol, atol, maxiter, stop)
-    requested_method, limits = asked_method(method, M).without_limits(limits_of_call)
+    requested_method, limits = parsed_method(method, M).without_limits(limits_of_call)
     hints = hints_of(near_null, coordinates, block_size, symmetric, positive_definite)
     call = SolveCall(
         requested_method, limits, restart, hints, budget, effort, callback, progress, loggers
@@ -187,7 +187,7 @@ def solve(
 class SolveCall(NamedTuple):
     """The options of a call of :func:`solve`; limits of the method are moved to ``limits``."""
 
-    asked: AskedMethod
+    method: RequestedMethod
     limits: SolveLimits
     restart: int | None
     hints: Hints
@@ -207,12 +207,12 @@ class SolveCall(NamedTuple):
         """Whether method and preconditioner are to be chosen, with no limits but tolerances."""
         limits = self.limits
         limited = limits.maxiter is not None or limits.stop is not None or self.restart is not None
-        return self.asked.is_open and not (limited or self.is_watched or self.hints.given)
+        return self.method.is_open and not (limited or self.is_watched or self.hints.any_stated)
 
     def repeated(self) -> Callable[..., Result]:
         """Return :func:`solve` with these options, but for ``rtol``, ``atol`` and ``stop``."""
         return partial(
-            solve, method=self.asked.settings, M=self.asked.M, maxiter=self.limits.maxiter,
+            solve, method=self.method.settings, M=self.method.M, maxiter=self.limits.maxiter,
             restart=self.restart, budget=self.budget, effort=self.effort, callback=self.callback,
             progress=self.progress, loggers=self.loggers, near_null=self.hints.near_null,
             coordinates=self.hints.coordinates, block_size=self.hints.block_size,
@@ -229,14 +229,14 @@ def _solve_batch(A: Any, b: Any, x0: Any, call: SolveCall) -> Any:
         "callback": call.callback, "progress": call.progress, "loggers": call.loggers,
     }  # fmt: skip
     return solve_batch(
-        A, b, x0, kind=call.asked.kind, M=call.asked.M, alone=solve,
-        settings=call.limits._asdict() | dict(call.asked.options), unused=unused,
+        A, b, x0, kind=call.method.kind, M=call.method.M, alone=solve,
+        settings=call.limits._asdict() | dict(call.method.options), unused=unused,
     )  # fmt: skip
 
 
 def _require_valid(call: SolveCall, operator: LinOp, rectangular: bool) -> None:
     """Raise InvalidArgument unless the options suit the shape of the operator."""
-    if call.asked.is_direct and rectangular:
+    if call.method.is_direct and rectangular:
         raise InvalidArgument(
             f"method: the direct solver needs a square matrix, got {operator.shape[0]}x"
             f"{operator.shape[1]}; use method='lsmr'"
@@ -272,8 +272,8 @@ def _solve_square(
     ``converted`` are the notes on the conversion of the user's matrix.
     """
     operator._follow_writes()
-    requested_method, hints, (rtol, atol, maxiter, stop) = call.asked, call.hints, call.limits
-    if hints.given and operator.partition is None:  # members of a group give their own rows
+    requested_method, hints, (rtol, atol, maxiter, stop) = call.method, call.hints, call.limits
+    if hints.any_stated and operator.partition is None:  # members of a group give their own rows
         hints.check(operator.shape[0])
     matrix = None
     if x0 is None and call.is_free and isinstance(operator, Matrix) and operator.partition is None:
@@ -323,7 +323,7 @@ def _solve_by_attempts(
         watching={"callback": call.callback, "progress": call.progress, "loggers": call.loggers},
         seconds_left=call.budget,
         make_pool=plan.pool,
-        is_open=call.asked.is_auto,
+        is_open=call.method.is_auto,
         separately=separately,
         made_in=plan.setup_seconds,
         is_remembered=bool(remembered),

@@ -8,7 +8,7 @@ from ...core.formats import Matrix
 from ..least_squares.lsmr import Lsmr
 from .candidates import DIRECT
 from .dense import NOTES, PRECISION, is_small
-from .methods import AUTO, asked_method
+from .methods import AUTO, parsed_method
 from .plan import Question, planned
 from .properties import Hints
 from .rectangular import scaling_of
@@ -58,7 +58,7 @@ def first_choice(A: Matrix) -> FirstChoice:
     >>> first_choice(wl.Csr(np.ones((3, 2)))).method
     'lsmr'
     """
-    method = asked_method(AUTO, AUTO)
+    method = parsed_method(AUTO, AUTO)
     if A.shape[0] != A.shape[1]:
         M, notes = scaling_of(A)
         name = Lsmr.__name__.lower()

@@ -69,7 +69,7 @@ class Kept:
     twin : Matrix
         Represents the matrix in the kept data. A reference to the matrix itself would keep it, and
         its device memory, alive until the garbage collector finds the cycle.
-    own : int
+    matrix_bytes : int
         Size of the matrix in bytes, an alternative limit of the kept data; 0 for a lean matrix.
     """
 
@@ -77,7 +77,7 @@ class Kept:
         #: Free workspaces, by solver class, cycle length and preconditioner.
         self.workspaces: OrderedDict[Any, Free] = OrderedDict()
         self._alive = ref(A)
-        self.own = 0 if getattr(A, "is_lean", False) else int(A.nbytes)
+        self.matrix_bytes = 0 if getattr(A, "is_lean", False) else int(A.nbytes)
         self.version = A._values_version
         self.lock = Lock()
         self.facts: SystemFacts | None = None
@@ -152,14 +152,14 @@ class Kept:
             if M is None:
                 return None, ()
         if isinstance(M, Settings):
-            return self._made(M)
+            return self._preconditioner_of(M)
         if type(M) is Jacobi:
             M = M.inverse
         if isinstance(M, Matrix) and M.executor == self.twin.executor:
             return self._operand(M)
         return M, None
 
-    def _made(self, settings: Settings) -> tuple[Any, Any]:
+    def _preconditioner_of(self, settings: Settings) -> tuple[Any, Any]:
         name = repr(settings)
         with self.lock:
             M = self.preconditioners.get(name)
@@ -248,11 +248,11 @@ class Kept:
         for (_, cycle, _), free in self.workspaces.items():
             for (_, columns), works in free.items():
                 vectors = LARGEST_VALUE * rows * columns * (VECTORS + (cycle or 0))
-                most += len(works) * (vectors + 2 * self.own)
+                most += len(works) * (vectors + 2 * self.matrix_bytes)
         return most <= LIMIT
 
     def _limit(self) -> int:
-        return max(LIMIT, self.own)
+        return max(LIMIT, self.matrix_bytes)
 
     def _held(self) -> list[int]:
         """Return the limit, and the number of workspaces of each kind and size."""
@@ -355,17 +355,17 @@ class borrowed_solver:
 
     def __init__(self, kind: type[KrylovSolver], A: LinOp, M: Any = None, **options: Any) -> None:
         known = isinstance(A, Matrix) and A.shape[0] == A.shape[1]
-        self.kept: Kept | None = kept_with(A) if known else None  # type: ignore[arg-type]
+        self.cache: Kept | None = kept_with(A) if known else None  # type: ignore[arg-type]
         name = None
-        if self.kept is None:
+        if self.cache is None:
             self.solver = kind(A, M, **options)
         else:
-            M, name = self.kept.preconditioner(M)
+            M, name = self.cache.preconditioner(M)
             if name is None:
-                self.solver = kind(self.kept.twin, M, **options)
+                self.solver = kind(self.cache.twin, M, **options)
             else:
-                self.solver = self.kept.solver(kind, M, name, options)
-                free = self.kept.free(kind, self.solver.cycle, name)
+                self.solver = self.cache.solver(kind, M, name, options)
+                free = self.cache.free(kind, self.solver.cycle, name)
                 self.solver._workspaces = free
         self.keeps = name is not None
 
@@ -373,8 +373,8 @@ class borrowed_solver:
         return self.solver
 
     def __exit__(self, *reason: object) -> None:
-        if self.kept is not None and self.keeps:
-            self.kept.trim()
+        if self.cache is not None and self.keeps:
+            self.cache.trim()
         else:
             _release(self.solver._workspaces)
 

@@ -54,7 +54,7 @@ def belongs_to(name: str, value: Any) -> str:
 
 
 @dataclass(frozen=True)
-class AskedMethod:
+class RequestedMethod:
     """A requested method with its preconditioner and options.
 
     Attributes
@@ -74,7 +74,7 @@ class AskedMethod:
     M: Any
     options: Mapping[str, Any] = field(default_factory=dict)
 
-    def without_limits(self, limits_of_call: SolveLimits) -> tuple[AskedMethod, SolveLimits]:
+    def without_limits(self, limits_of_call: SolveLimits) -> tuple[RequestedMethod, SolveLimits]:
         """Return the method without its limits, and all limits; limits of settings take precedence.
 
         ``atol`` of a least squares solver belongs to its own stopping rules: it is not a limit of
@@ -143,10 +143,10 @@ class AskedMethod:
 
 
 #: The request of most calls: everything is to be chosen.
-OPEN = AskedMethod(AUTO, None, AUTO)
+OPEN = RequestedMethod(AUTO, None, AUTO)
 
 
-def asked_method(method: Any, M: Any) -> AskedMethod:
+def parsed_method(method: Any, M: Any) -> RequestedMethod:
     """Return the requested method.
 
     Parameters
@@ -180,17 +180,17 @@ def asked_method(method: Any, M: Any) -> AskedMethod:
     own_M = options.pop("M", "auto")
     if isinstance(M, str) and M == AUTO:
         M = own_M
-    return AskedMethod(settings.name, settings.kind, _default_M(settings.kind, M), options)
+    return RequestedMethod(settings.name, settings.kind, _default_M(settings.kind, M), options)
 
 
-def _named(method: str, M: Any) -> AskedMethod:
+def _named(method: str, M: Any) -> RequestedMethod:
     name, _, rest = method.partition(":")
     name = name.lower()
     options = options_in(rest, "method") if rest else {}
     if name == AUTO:
         if options:
             raise InvalidArgument(f"method: 'auto' takes no options, got {rest!r}")
-        return AskedMethod(AUTO, None, M)
+        return RequestedMethod(AUTO, None, M)
     kind: type | None = Direct if name == DIRECT else None
     if kind is None:
         kind = SOLVERS.get(name) or LEAST_SQUARES.get(name)
@@ -203,8 +203,8 @@ def _named(method: str, M: Any) -> AskedMethod:
         unknown.add_note("One of your own has a name after wl.solvers.register(cls)")
         raise unknown
     if options:
-        return asked_method(Settings(kind, options), M)
-    return AskedMethod(name, kind, _default_M(kind, M))
+        return parsed_method(Settings(kind, options), M)
+    return RequestedMethod(name, kind, _default_M(kind, M))
 
 
 def _default_M(kind: type, M: Any) -> Any:

@@ -21,7 +21,7 @@ from ...core.status import Stop
 from ...core.wording import counted, percentage
 from .attempts import LEAST, SHORTEST
 from .kept import facts_of, kept_with
-from .methods import AskedMethod
+from .methods import RequestedMethod
 
 Numbers = np.ndarray[Any, Any]
 
@@ -65,7 +65,7 @@ class ConstantNullSpace:
         return means
 
 
-def constant_null_space(A: LinOp, method: AskedMethod) -> ConstantNullSpace | None:
+def constant_null_space(A: LinOp, method: RequestedMethod) -> ConstantNullSpace | None:
     """Return the null space of a Hermitian matrix that maps constants to zero, else None.
 
     The null space is used only if method and preconditioner are to be chosen. If the diagonal is
@@ -77,11 +77,11 @@ def constant_null_space(A: LinOp, method: AskedMethod) -> ConstantNullSpace | No
         return None
     cache = kept_with(A)
     if cache.null is None:
-        cache.null = _found(A) or ()
+        cache.null = _find_null_space(A) or ()
     return cache.null or None
 
 
-def _found(A: Matrix) -> ConstantNullSpace | None:
+def _find_null_space(A: Matrix) -> ConstantNullSpace | None:
     facts = facts_of(A)
     if not facts.may_be_definite or not facts.rows:
         return None

@@ -28,10 +28,10 @@ from .attempts import SHORT, Attempts
 from .candidates import DIRECT, Candidate, Candidates
 from .facts import SystemFacts, find_facts
 from .kept import facts_of, is_finite, kept_with
-from .methods import AskedMethod
+from .methods import RequestedMethod
 from .pool import Pool
 from .properties import Hints, Properties
-from .restarts import WHOLE_BASIS, about_restart, asked_restart, restart_for
+from .restarts import WHOLE_BASIS, about_restart, requested_restart, restart_for
 
 #: When other candidates have failed, run GMRES without restarts if its basis has at most this many
 #: values over all columns: 2900 unknowns and one column.
@@ -53,7 +53,7 @@ REPLACEMENT = 1.0
 class Question:
     """The parts of a user's request that determine the candidates."""
 
-    asked: AskedMethod
+    method: RequestedMethod
     columns: int
     rtol: float
     restart: int | None
@@ -120,9 +120,9 @@ class SolvePlan:
 
 def planned(operator: LinOp, question: Question) -> SolvePlan:
     """Return the plan for a question; it is kept with the values of a matrix."""
-    method = question.asked
+    method = question.method
     plain = method.is_plain and isinstance(question.restart, (int, type(None)))
-    plain = plain and not question.hints.given
+    plain = plain and not question.hints.any_stated
     keeps = plain and isinstance(operator, Matrix) and operator.shape[0] == operator.shape[1]
     key: Any = None
     known: SolvePlan | None = None
@@ -156,7 +156,7 @@ def _known(plan: SolvePlan, operator: LinOp, key: Any) -> SolvePlan:
     return SolvePlan(plan.question, operator, plan.notes, first, tail, pooled, key)
 
 
-def _has_finite_entries(A: LinOp, method: AskedMethod) -> bool:
+def _has_finite_entries(A: LinOp, method: RequestedMethod) -> bool:
     """Return whether a matrix has neither NaN nor Inf; all members of a group must call this."""
     if (
         method.is_open
@@ -175,15 +175,15 @@ def _has_finite_entries(A: LinOp, method: AskedMethod) -> bool:
 
 def _with_restart_of_method(question: Question) -> Question:
     """Return the question with the cycle length of the method's options, if there is one."""
-    if question.restart is None and "restart" in question.asked.options:
-        return replace(question, restart=question.asked.options["restart"])
+    if question.restart is None and "restart" in question.method.options:
+        return replace(question, restart=question.method.options["restart"])
     return question
 
 
 def _plan(operator: LinOp, question: Question) -> SolvePlan:
     """Return the plan for a question."""
     question = _with_restart_of_method(question)
-    method, restart = question.asked, question.restart
+    method, restart = question.method, question.restart
     if method.is_direct:
         direct = Candidate(DIRECT, options=dict(method.options))
         return SolvePlan(
@@ -192,7 +192,7 @@ def _plan(operator: LinOp, question: Question) -> SolvePlan:
     length = (
         restart_for(operator, question.columns)
         if restart is None
-        else asked_restart(restart, method)
+        else requested_restart(restart, method)
     )
     began = time.perf_counter()
     M, varies = _looked_at(method.M, operator)
@@ -357,7 +357,7 @@ def _shown(M: Any) -> str:
 
 
 def _choices(
-    method: AskedMethod,
+    method: RequestedMethod,
     methods: list[str],
     preconditioners: list[Any],
     *,
@@ -371,7 +371,7 @@ def _choices(
     without ``M``.
     """
 
-    def made(name: str, M: Any, label: str) -> Candidate:
+    def candidate(name: str, M: Any, label: str) -> Candidate:
         kind = method.kind or SOLVERS[name]
         cyclic = name in ("gmres", "fgmres") or (asked_length and "restart" in option_names(kind))
         options = dict(method.options) | ({"restart": restart} if cyclic else {})
@@ -381,7 +381,7 @@ def _choices(
         optional = M is not None and _is_auto(method.M) and not is_own(kind)
         return Candidate(name, M, label, options, kind=method.kind, optional=optional)
 
-    return [made(name, M, label) for M, label in preconditioners for name in methods]
+    return [candidate(name, M, label) for M, label in preconditioners for name in methods]
 
 
 def _in_turn(

@@ -114,7 +114,7 @@ class Pool:
         # BiCGSTAB with Jacobi is quick for a triangular matrix without zeros on the diagonal
         self.substitutes = direct and bool(properties.facts.not_invertible)
         self.substitutes = self.substitutes and properties.is_triangular
-        known = properties.has_structure or properties.hints.given
+        known = properties.has_structure or properties.hints.any_stated
         if known or self.hopeless or self.substitutes or self._is_worth_all():
             self.prepare()
 

@@ -81,7 +81,7 @@ class Hints:
     positive_definite: bool | None = None
 
     @cached_property
-    def given(self) -> bool:
+    def any_stated(self) -> bool:
         """Whether any property is stated."""
         return any(value is not None for value in vars(self).values())
 

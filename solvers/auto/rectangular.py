@@ -28,7 +28,7 @@ from .least_squares import (
     dense_shortest,
     fits_densely,
 )
-from .methods import AskedMethod
+from .methods import RequestedMethod
 
 #: Notes on a solution by dense factors.
 OF_DENSE = "orthogonal factors of the dense matrix gave the solution"
@@ -40,7 +40,7 @@ def solve_rectangular(
     b: Any,
     x0: Any,
     *,
-    method: AskedMethod,
+    method: RequestedMethod,
     rtol: float,
     atol: float,
     maxiter: int | None,

@@ -11,7 +11,7 @@ from ...core.settings import option_names
 from ..krylov.gmres import RESTART
 from ..registry import SOLVERS
 from .candidates import Candidate
-from .methods import AskedMethod
+from .methods import RequestedMethod
 
 #: Run GMRES without restarts if its basis has at most this many values over all columns: 1000
 #: unknowns and one column. Measured on two cores of an EPYC (22 November 2026; rtol 1e-8;
@@ -28,7 +28,7 @@ def restart_for(A: LinOp, columns: int) -> int:
     return max(n, 1) if n * n * columns <= WHOLE_BASIS else RESTART
 
 
-def asked_restart(restart: Any, method: AskedMethod) -> int:
+def requested_restart(restart: Any, method: RequestedMethod) -> int:
     """Return the cycle length that a user gave, for a method with cycles.
 
     Raises

@@ -75,21 +75,21 @@ def solve_batch(
     chosen = kind is None
     if isinstance(A, MixedBatch):
 
-        def made(batch: BatchMatrix, **options: Any) -> Any:
+        def solver_of_batch(batch: BatchMatrix, **options: Any) -> Any:
             return _solver(batch, kind, M, options)
 
-        return MixedSolver(made, A, **settings).solve(b, x0)
+        return MixedSolver(solver_of_batch, A, **settings).solve(b, x0)
     result: BatchResult = _solver(A, kind, M, settings).solve(b, x0)
     if not chosen or bool(result.converged.all()):
         return result
     return _completed(A, b, x0, result, alone, settings)
 
 
-def _refuse(options: dict[str, Any], who: str) -> None:
+def _refuse(options: dict[str, Any], caller: str) -> None:
     for name, value in options.items():
         if value:
             raise InvalidArgument(
-                f"{name}: {who} does not take it; leave it out, or solve A[k] alone"
+                f"{name}: {caller} does not take it; leave it out, or solve A[k] alone"
             )
 
 

@@ -119,14 +119,14 @@ class BatchDirect(Unrecorded):
         self.shape, self.batch_shape, self.executor = A.shape, A.batch_shape, A.executor
         self.engine, self.ordering, self.refine = engine, ordering, steps
         self.tolerances = tolerances(A, rtol, atol)
-        self._given = {
+        self._options = {
             "engine": engine, "ordering": ordering, "refine": refine, "rtol": rtol, "atol": atol,
         }  # fmt: skip
         #: Factorizes matrices for which the executor has no batch kernel.
         self._engine = self._new_engine()
         self.layout = self._layout()
         #: The factors of the first systems and the version of the values, by dtype.
-        self._kept: dict[np.dtype[Any], tuple[int, BatchFactors]] = {}
+        self._cached_factors: dict[np.dtype[Any], tuple[int, BatchFactors]] = {}
 
     def _new_engine(self) -> Engine:
         return chosen_engine(self.engine, self.executor)(self.ordering)
@@ -151,7 +151,7 @@ class BatchDirect(Unrecorded):
     @property
     def settings(self) -> Settings:
         """The class and the options, without the batch."""
-        return Settings(self.kind, dict(self._given))
+        return Settings(self.kind, dict(self._options))
 
     @property
     def notes(self) -> list[str]:
@@ -174,14 +174,14 @@ class BatchDirect(Unrecorded):
             If the shapes differ.
         """
         if A is None:
-            self._kept.clear()
+            self._cached_factors.clear()
             return
         self.A = replacement(self, A)
         self.layout = self._layout()
-        self._kept.clear()
+        self._cached_factors.clear()
 
     def _remade(self, A: BatchMatrix) -> Self:
-        return type(self)(self.kind, A, **self._given)
+        return type(self)(self.kind, A, **self._options)
 
     @property
     def T(self) -> Self:
@@ -289,7 +289,7 @@ class BatchDirect(Unrecorded):
         if layout is None or not A.count:
             return
         version = self.A._changes
-        known = self._kept.get(A.dtype)
+        known = self._cached_factors.get(A.dtype)
         if known is not None and known[0] == version:
             yield 0, known[1]
             return
@@ -300,11 +300,11 @@ class BatchDirect(Unrecorded):
             if factors is None:
                 return
             if together >= A.count:
-                self._kept[A.dtype] = (version, factors)
+                self._cached_factors[A.dtype] = (version, factors)
             yield first, factors
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_kept": {}, "_engine": None}
+        return {**self.__dict__, "_cached_factors": {}, "_engine": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -319,7 +319,7 @@ class _One:
 
     def __init__(self, solver: BatchDirect, A: BatchCsr) -> None:
         self.solver, self.A = solver, A
-        self.made: Direct | None = None
+        self.current_solver: Direct | None = None
         self.known = -1
 
     def of(self, k: int) -> Direct:
@@ -330,20 +330,20 @@ class _One:
         InvalidMatrix
             If the matrix is singular, or has values that are not finite.
         """
-        if self.made is not None and self.known == k:
-            return self.made
+        if self.current_solver is not None and self.known == k:
+            return self.current_solver
         matrix = self.A._member(k)
-        if self.made is None or not self.made._follows_exactly:
+        if self.current_solver is None or not self.current_solver._follows_exactly:
             s = self.solver
             engine = s.engine
             if engine == "auto" and s.layout is not None:
                 engine = "dense" if s.layout.is_dense else "auto"
             options = {"engine": engine, "ordering": s.ordering, "refine": s.refine}
-            self.made = s.kind._of_members(matrix, **options)
+            self.current_solver = s.kind._of_members(matrix, **options)
         else:
-            self.made.update(matrix)
+            self.current_solver.update(matrix)
         self.known = k
-        return self.made
+        return self.current_solver
 
 
 class _Run(BatchRun):
@@ -369,8 +369,8 @@ class _Run(BatchRun):
 
     def _in_one_pass(self) -> bool:
         """Let the executor factorize and solve in one pass; return False if it keeps factors."""
-        solver, given = self.solver, self.given
-        layout, asked = solver.layout, given.asked
+        solver, given = self.solver, self.operands
+        layout, asked = solver.layout, given.requested_solves
         if layout is None or not (given.count if asked is None else asked.size):
             return False
         given.memory_of_solutions()
@@ -386,8 +386,8 @@ class _Run(BatchRun):
 
     def _by_engine(self) -> None:
         """Let the engine of large matrices solve all systems that it can."""
-        asked = self.given.asked
-        if not self.A.shape[0] or not (self.given.count if asked is None else asked.size):
+        asked = self.operands.requested_solves
+        if not self.A.shape[0] or not (self.operands.count if asked is None else asked.size):
             return
         systems = self._systems(asked, 0, self.A.count)
         if self.solver._engine.solve_systems(self.A.pattern, systems):
@@ -399,14 +399,16 @@ class _Run(BatchRun):
 
     def _solve_part(self, first: int, factors: BatchFactors) -> None:
         """Solve the systems of the matrices from ``first`` on."""
-        given, width = self.given, self.given.width
+        given, width = self.operands, self.operands.width
         last = first + factors.states.size
-        if given.asked is None and last - first == self.A.count:
+        if given.requested_solves is None and last - first == self.A.count:
             asked = None
-        elif given.asked is None:
+        elif given.requested_solves is None:
             asked = np.arange(first * width, last * width)
         else:
-            asked = given.asked[(given.asked >= first * width) & (given.asked < last * width)]
+            asked = given.requested_solves[
+                (given.requested_solves >= first * width) & (given.requested_solves < last * width)
+            ]
         systems = self._systems(asked, first, last)
         if systems.count:
             self.solver.executor.solve_factored(factors, systems)
@@ -414,7 +416,7 @@ class _Run(BatchRun):
 
     def _systems(self, chosen: Numbers | None, first: int, last: int) -> FactoredSystems:
         """Return systems of the matrices from ``first`` to ``last``; all of them by default."""
-        solver, entered, on = self.solver, self.given, self.solver.executor
+        solver, entered, on = self.solver, self.operands, self.solver.executor
         rows = slice(None) if chosen is None else on.from_host(chosen)
         real = real_dtype(entered.b.dtype)
         return FactoredSystems(
@@ -438,11 +440,11 @@ class _Run(BatchRun):
         """Store the verdicts of systems, and their solutions if they are copies."""
         if chosen is not None:
             self.verdicts.take(chosen, systems.verdicts)
-            self.given.x[self.solver.executor.from_host(chosen)] = systems.x
+            self.operands.x[self.solver.executor.from_host(chosen)] = systems.x
 
     def _alone(self, s: int, one: _One) -> None:
         """Solve one system by the solver of one matrix."""
-        entered, own = self.given, self.solver.tolerances
+        entered, own = self.operands, self.solver.tolerances
         k = s // entered.width
         try:
             solver = one.of(k)

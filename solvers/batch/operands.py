@@ -82,7 +82,7 @@ class Operands:
         return np.repeat(np.arange(self.A.count, dtype=np.int64), self.width)
 
     @cached_property
-    def asked(self) -> Numbers | None:
+    def requested_solves(self) -> Numbers | None:
         """The indices of the requested solves; None for all."""
         if self.mask is None:
             return None

@@ -59,9 +59,9 @@ class Reasons(Mapping[int, str]):
         if not failed or self._A._changes != self._version:
             return dict(self._known_reasons)
         stops = [Stop(int(codes[k][codes[k] != Stop.CONVERGED][0])) for k in failed]
-        return {**self._known_reasons, **self._found(np.array(failed), stops)}
+        return {**self._known_reasons, **self._reasons_of_matrices(np.array(failed), stops)}
 
-    def _found(self, systems: Numbers, stops: list[Stop]) -> dict[int, str]:
+    def _reasons_of_matrices(self, systems: Numbers, stops: list[Stop]) -> dict[int, str]:
         """Return the reasons that the matrices of the given systems explain."""
         A, on = self._A, self._A.executor
         values = _of_usual_size(on, A._values[on.from_host(systems)])

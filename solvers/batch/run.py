@@ -30,7 +30,7 @@ class BatchRun:
     """
 
     def __init__(self, solver: Any, operands: Operands, notes: list[str]) -> None:
-        self.solver, self.given, self.notes = solver, operands, notes
+        self.solver, self.operands, self.notes = solver, operands, notes
         self.verdicts = Verdicts(operands.count)
         if operands.mask is not None:
             self.verdicts.codes[~np.repeat(operands.mask, operands.width)] = Stop.SKIPPED
@@ -44,17 +44,17 @@ class BatchRun:
         verdicts.iterations[s] = result.iterations
         verdicts.norms[s], verdicts.thresholds[s] = result.residual_norm, result.threshold
         if not result.converged and result.reason != Stop(int(result.stops[0])).sentence:
-            self.explained[s // self.given.width] = result.reason
-        self.given.x[s] = result.x
+            self.explained[s // self.operands.width] = result.reason
+        self.operands.x[s] = result.x
 
     def fail(self, s: int, stop: Stop, reason: str) -> None:
         """Store the failure of a system that was not solved."""
         self.verdicts.codes[s] = stop
-        self.explained[s // self.given.width] = reason
+        self.explained[s // self.operands.width] = reason
 
     def batch_result(self, began: float) -> BatchResult:
         """Return the result of all systems, for a solve that started at time ``began``."""
-        entered, solver = self.given, self.solver
+        entered, solver = self.operands, self.solver
         return BatchResult(
             x=entered.shaped(entered.x),
             verdicts=self.verdicts,

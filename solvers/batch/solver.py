@@ -111,7 +111,7 @@ class BatchSolver(Unrecorded):
             )
         if M is None:
             M = options.pop("inner", None)  # the name of M in Ir
-        self._given = {"rtol": rtol, "atol": atol, "maxiter": maxiter, "stop": stop, **options}
+        self._options = {"rtol": rtol, "atol": atol, "maxiter": maxiter, "stop": stop, **options}
         if executor is not None and A._follows:
             A = A.to(executor)
         M = self._checked(M, A)
@@ -123,7 +123,7 @@ class BatchSolver(Unrecorded):
         self.limit = int(limit)
         if isinstance(M, (BatchMatrix, BatchPreconditioner)):
             self._check_batch(M)
-        self._made: dict[Any, list[Member]] = {}
+        self._cached_members: dict[Any, list[Member]] = {}
 
     @staticmethod
     def _checked(M: Any, A: BatchMatrix) -> Any:
@@ -174,7 +174,7 @@ class BatchSolver(Unrecorded):
     def settings(self) -> Settings:
         """The class and the options, without the batch."""
         M = self.M.settings if isinstance(self.M, BatchPreconditioner) else self.M
-        return Settings(self.kind, {"M": M, **self._given})
+        return Settings(self.kind, {"M": M, **self._options})
 
     def update(self, A: BatchMatrix | None = None) -> None:
         """Update the solver to new values of the batch, or to another batch with its pattern.
@@ -192,10 +192,10 @@ class BatchSolver(Unrecorded):
         if A is None:
             return
         self.A = replacement(self, A)
-        self._made.clear()
+        self._cached_members.clear()
 
     def _remade(self, A: BatchMatrix, M: Any) -> Self:
-        return type(self)(self.kind, A, M, **self._given)
+        return type(self)(self.kind, A, M, **self._options)
 
     @property
     def T(self) -> Self:
@@ -207,10 +207,10 @@ class BatchSolver(Unrecorded):
         """Solvers of the conjugate transposes."""
         return self._remade(self.A.H, self._turned("H"))
 
-    def _turned(self, which: str) -> Any:
+    def _turned(self, letter: str) -> Any:
         if isinstance(self.M, BatchPreconditioner):
-            return BatchPreconditioner(getattr(self.M.A, which), self.M.settings)
-        return getattr(self.M, which) if hasattr(self.M, "shape") else self.M
+            return BatchPreconditioner(getattr(self.M.A, letter), self.M.settings)
+        return getattr(self.M, letter) if hasattr(self.M, "shape") else self.M
 
     def to(self, executor: Executor | str) -> Self:
         """Return these solvers on another executor."""
@@ -258,19 +258,23 @@ class BatchSolver(Unrecorded):
     def _members(self, dtype: np.dtype[Any]) -> list[Member]:
         """Return the members for a dtype: first this executor's, then members of further ones."""
         key = (dtype, self.A._changes if self.A.dtype != dtype or self.A.format != "csr" else 0)
-        if key not in self._made:
-            self._made = {known: m for known, m in self._made.items() if known[0] != dtype}
+        if key not in self._cached_members:
+            self._cached_members = {
+                known: m for known, m in self._cached_members.items() if known[0] != dtype
+            }
             A = self.A.tocsr().astype(dtype)
             options = {name: value for name, value in self.options.items() if name != "dtype"}
             places = [self.executor, *self.executor.system_places()]
-            self._made[key] = [Member(self.kind, A, self.M, options, place) for place in places]
-        return self._made[key]
+            self._cached_members[key] = [
+                Member(self.kind, A, self.M, options, place) for place in places
+            ]
+        return self._cached_members[key]
 
     def _release(self) -> None:
-        self._made.clear()
+        self._cached_members.clear()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_made": {}}
+        return {**self.__dict__, "_cached_members": {}}
 
 
 class _Run(BatchRun):
@@ -284,8 +288,8 @@ class _Run(BatchRun):
 
     def result(self, began: float) -> BatchResult:
         """Solve all systems and return their result."""
-        entered = self.given
-        count = entered.count if entered.asked is None else entered.asked.size
+        entered = self.operands
+        count = entered.count if entered.requested_solves is None else entered.requested_solves.size
         together = bool(count and self.solver.shape[0]) and self._together()
         left = self.verdicts.undecided
         if together:
@@ -295,7 +299,7 @@ class _Run(BatchRun):
         return self.batch_result(began)
 
     def _stop(self, s: int) -> Criterion:
-        solver, k = self.solver, s // self.given.width
+        solver, k = self.solver, s // self.operands.width
         if solver.stop is not None:
             return solver.stop
         own = solver.tolerances
@@ -305,7 +309,7 @@ class _Run(BatchRun):
 
     def _together(self) -> bool:
         """Let the executor solve the systems by recorded programs; return False if it cannot."""
-        solver, entered = self.solver, self.given
+        solver, entered = self.solver, self.operands
         on = solver.executor
         places = self.members[1:]
         if not places or on.observed:
@@ -325,7 +329,7 @@ class _Run(BatchRun):
                 np.broadcast_to(np.float64(linear.absolute), count),
             )
             limit = 10 * solver.shape[0] if linear.iterations is None else int(linear.iterations)
-        chosen = entered.asked
+        chosen = entered.requested_solves
         rows = slice(None) if chosen is None else on.from_host(chosen)
         x = entered.memory_of_solutions()[rows]
         systems = Systems(
@@ -359,8 +363,12 @@ class _Run(BatchRun):
         """Return the programs of a member, recorded with the values of a suitable matrix."""
         if member.is_known:
             return member.known
-        entered = self.given
-        first = range(min(FIRST, entered.count)) if entered.asked is None else entered.asked[:FIRST]
+        entered = self.operands
+        first = (
+            range(min(FIRST, entered.count))
+            if entered.requested_solves is None
+            else entered.requested_solves[:FIRST]
+        )
         for s in map(int, first):
             try:
                 member.load(s // entered.width, self._stop(s))
@@ -374,7 +382,7 @@ class _Run(BatchRun):
 
     def _alone(self, s: int) -> None:
         """Solve one system by the solver for one matrix."""
-        entered, member = self.given, self.members[0]
+        entered, member = self.operands, self.members[0]
         try:
             solver = member.load(s // entered.width, self._stop(s))
         except WollemiError as error:

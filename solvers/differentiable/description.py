@@ -109,7 +109,7 @@ def describe_symmetric(solver: Any, M: Any, rtol: float | None, n: int) -> str:
     return json.dumps({**first, "otherwise": last})
 
 
-def solved(A: Csr, b: Any, how: str) -> Any:
+def solved(A: Csr, b: Any, request: str) -> Any:
     """Return the solution of ``A x = b``, shape (n, k), by a description.
 
     Raises
@@ -117,7 +117,7 @@ def solved(A: Csr, b: Any, how: str) -> Any:
     SystemNotSolved
         If a column is not solved.
     """
-    description = json.loads(how)
+    description = json.loads(request)
     result: Result = _run(A, b, description)
     if not result.converged and "otherwise" in description:
         result = _run(A, b, description["otherwise"])
@@ -127,7 +127,7 @@ def solved(A: Csr, b: Any, how: str) -> Any:
     return result.x
 
 
-def solved_together(A: Csr, values: Any, b: Any, how: str) -> Any:
+def solved_together(A: Csr, values: Any, b: Any, request: str) -> Any:
     """Return the solutions of many systems with one pattern, by a description.
 
     Parameters
@@ -138,7 +138,7 @@ def solved_together(A: Csr, values: Any, b: Any, how: str) -> Any:
         The values of each matrix, native and contiguous.
     b : array, shape (s, n, k)
         Right-hand sides, native.
-    how : str
+    request : str
         The description. A solver without batches solves one system after the other.
 
     Returns
@@ -153,13 +153,13 @@ def solved_together(A: Csr, values: Any, b: Any, how: str) -> Any:
     on = A.executor
     pattern = _with_values(A, on.zeros((A.nnz,), values.dtype))
     batch = BatchCsr._from_values(pattern, (int(values.shape[0]),), values)
-    description = json.loads(how)
+    description = json.loads(request)
     try:
         result = _run(batch, b, description)
     except UnsupportedOperation:
         x = on.allocate(b.shape, b.dtype)
         for s in range(int(values.shape[0])):
-            on.copy_into(x[s], solved(_with_values(A, values[s]), b[s], how))
+            on.copy_into(x[s], solved(_with_values(A, values[s]), b[s], request))
         return x
     failed = np.flatnonzero(~result.converged)
     if failed.size and "otherwise" in description:
@@ -208,9 +208,9 @@ _WITH_DAMP = (
 )
 
 
-def _unsolved(who: str, reason: str, singular: bool) -> str:
+def _unsolved(caller: str, reason: str, singular: bool) -> str:
     """Return the message on an unsolved system; ``singular`` if b is out of the range."""
     remedy = "Loosen rtol, raise maxiter or take another solver or preconditioner"
     if singular:
         remedy = _WITH_DAMP
-    return f"{who}, so there is nothing to differentiate: {reason}. {remedy}"
+    return f"{caller}, so there is nothing to differentiate: {reason}. {remedy}"

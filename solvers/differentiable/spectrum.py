@@ -31,9 +31,9 @@ def describe_svds(k: int, which: str) -> str:
     return json.dumps({"k": _counted(k), "which": which})
 
 
-def count_of(how: str) -> int:
+def count_of(request: str) -> int:
     """Return the number of pairs in a description."""
-    return int(json.loads(how)["k"])
+    return int(json.loads(request)["k"])
 
 
 def _counted(k: int) -> int:
@@ -42,7 +42,7 @@ def _counted(k: int) -> int:
     return int(k)
 
 
-def eigenpairs(A: Csr, how: str) -> Array:
+def eigenpairs(A: Csr, request: str) -> Array:
     """Return eigenvectors, shape (n + 1, k), with ascending eigenvalues as the last row.
 
     Raises
@@ -52,7 +52,7 @@ def eigenpairs(A: Csr, how: str) -> Array:
     InvalidArgument
         If there are fewer pairs.
     """
-    description = json.loads(how)
+    description = json.loads(request)
     n, k, which, sigma = A.shape[0], description["k"], description["which"], description["sigma"]
     _require_fewer(k, n)
     # one more pair: its distance from the others shows whether these are simple
@@ -73,7 +73,7 @@ def _rank(values: Any, which: str, sigma: float | None) -> Any:
     }[which]  # fmt: skip
 
 
-def singular_triplets(A: Csr, how: str) -> Array:
+def singular_triplets(A: Csr, request: str) -> Array:
     """Return ``(u, v) / sqrt(2)`` with singular values as the last row, shape (m + n + 1, k).
 
     Raises
@@ -81,7 +81,7 @@ def singular_triplets(A: Csr, how: str) -> Array:
     InvalidMatrix
         If a singular value is nearly 0, or nearly equal to another one.
     """
-    description = json.loads(how)
+    description = json.loads(request)
     (m, n), k, which = A.shape, description["k"], description["which"]
     _require_fewer(k, min(m, n))
     u, s, vt = svds(A, k=min(k + 1, min(m, n) - 1), which=which)

@@ -86,7 +86,7 @@ def terms_of(A: Csr, B: Csr) -> Terms:
             f"A of shape {A.shape} and B of shape {B.shape} have no product: the columns of A are "
             "the rows of B"
         )
-    return _kept(_known, A, B, lambda: _found(A, B))
+    return _cached_terms(_known, A, B, lambda: _find_terms(A, B))
 
 
 def terms_of_transpose(A: Csr, B: Csr) -> Terms:
@@ -105,12 +105,12 @@ def terms_of_transpose(A: Csr, B: Csr) -> Terms:
 
     def find() -> Terms:
         transposed, order = A.transposed_pattern()
-        return _found(transposed, B, np.asarray(A.executor.to_host(order)))
+        return _find_terms(transposed, B, np.asarray(A.executor.to_host(order)))
 
-    return _kept(_known_of_transposes, A, B, find)
+    return _cached_terms(_known_of_transposes, A, B, find)
 
 
-def _kept(known: _Known, A: Csr, B: Csr, find: Callable[[], Terms]) -> Terms:
+def _cached_terms(known: _Known, A: Csr, B: Csr, find: Callable[[], Terms]) -> Terms:
     """Return the terms of two patterns; the first call computes them."""
     of_first = known.setdefault(A._pattern, WeakKeyDictionary())
     if B._pattern not in of_first:
@@ -118,7 +118,7 @@ def _kept(known: _Known, A: Csr, B: Csr, find: Callable[[], Terms]) -> Terms:
     return of_first[B._pattern]
 
 
-def _found(A: Csr, B: Csr, order: Indices | None = None) -> Terms:
+def _find_terms(A: Csr, B: Csr, order: Indices | None = None) -> Terms:
     """Return the terms; ``order`` has the positions of the entries of ``A`` among its values."""
     on = A.executor
     a_indptr, a_columns, b_indptr, b_columns = (

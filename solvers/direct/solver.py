@@ -330,9 +330,9 @@ class Direct(Unrecorded, LinOp, metaclass=Configurable):
                         vector.axpby, column(given, c), column(solution, c), kept, 0.0
                     )
                     norms_found[c] = before
-        history = [sides.given(one) for one in [*history[:-1], norms_found]]
+        history = [sides.in_units_of_b(one) for one in [*history[:-1], norms_found]]
         last, thresholds, sizes = (
-            history[-1], sides.given(limits.threshold), sides.given(sides.norm)
+            history[-1], sides.in_units_of_b(limits.threshold), sides.in_units_of_b(sides.norm)
         )  # fmt: skip
         one = np.ndim(b) == 1
         self._note_later_factors()

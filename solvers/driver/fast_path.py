@@ -171,7 +171,7 @@ def _result_if_over(
     residuals = np.empty((done + 1, 1))
     residuals[0], residuals[1:] = begun, history[:done]
     values = norm, linear.threshold(begun), begun
-    solution = solve.converter.from_block(x, solve.asked)
+    solution = solve.converter.from_block(x, solve.user_b)
     if solution.ndim == 1:
         return made_result(solve, solution, [final], np.array(iterations), residuals[:, 0], *values)
     arrays = [np.array([value]) for value in values]

@@ -82,7 +82,7 @@ class Solve(Verification):
     def __init__(
         self, solver: KrylovSolver, b: Any, x0: Any, watchers: SolveWatchers, keep_last: bool
     ) -> None:
-        self.solver, self.asked, self.watchers = solver, b, watchers
+        self.solver, self.user_b, self.watchers = solver, b, watchers
         self.executor = executor = solver.executor
         self.keep_last = keep_last
         block: Array | None
@@ -100,7 +100,7 @@ class Solve(Verification):
         if start is not None and start.shape != block.shape:
             raise ShapeMismatch(f"x0 has shape {tuple(start.shape)}, b {tuple(block.shape)}")
         dtype = solver.dtype
-        if start is not None or block.dtype != dtype or solver.asked_dtype is not None:
+        if start is not None or block.dtype != dtype or solver.requested_dtype is not None:
             dtypes = [block.dtype, *([] if start is None else [start.dtype])]
             dtype = solver._precision_for(dtype, *dtypes)
             block = as_dtype(executor, block, dtype)
@@ -168,7 +168,7 @@ class Solve(Verification):
         else:
             with np.errstate(over="ignore"):
                 self.limit = self.threshold.astype(self.real)
-        self.watchers.seconds, self.watchers.own = limits.seconds, limits.own
+        self.watchers.seconds, self.watchers.user_criteria = limits.seconds, limits.user_criteria
         self.counted = limits.iterations is not None
         if limits.iterations is not None:
             self.count = limits.iterations
@@ -364,7 +364,7 @@ class Solve(Verification):
     def _tell(self, event: str, loggers: list[Logger], true: np.ndarray[Any, Any] | None) -> None:
         if not loggers:
             return
-        in_units_of_b = self.sides.given
+        in_units_of_b = self.sides.in_units_of_b
         snapshot = Snapshot(
             solver=type(self.solver).__name__,
             executor=self.executor.name,
@@ -383,7 +383,7 @@ class Solve(Verification):
         return np.array([norms[-1] for norms in self.history])
 
     def _state(self) -> State:
-        in_units_of_b = self.sides.given
+        in_units_of_b = self.sides.in_units_of_b
         return State(
             iteration=self._done,
             norm=self._seen_norms(),
@@ -406,7 +406,7 @@ class Solve(Verification):
             return False
         agreed = self.executor.agreed
         if (
-            self.watchers.own
+            self.watchers.user_criteria
             and self.advanced
             and agreed(self.watchers.criterion_met(self._state, self._done))
         ):
@@ -470,10 +470,10 @@ class Solve(Verification):
         callback = self.watchers.norm_callback
         if callback is None:
             return False
-        norm_b = self.sides.given(self.sides.norm)
+        norm_b = self.sides.in_units_of_b(self.sides.norm)
         relative_norms = self._seen_norms() / np.where(norm_b > 0, norm_b, 1.0)
         answer = says_stop(
-            callback(relative_norms[0] if np.ndim(self.asked) == 1 else relative_norms)
+            callback(relative_norms[0] if np.ndim(self.user_b) == 1 else relative_norms)
         )
         if not self.executor.agreed(answer):
             return False
@@ -504,7 +504,7 @@ class Solve(Verification):
         return scaled_back(self.executor, self.work.x, self.sides.solution_exponents)[0]
 
     def _shaped(self, block: Array) -> Any:
-        return self.converter.from_block(block, self.asked)
+        return self.converter.from_block(block, self.user_b)
 
     def _is_worse(self, c: int) -> bool:
         """Return whether a failed column may have had a better iterate than the last one."""
@@ -536,10 +536,10 @@ class Solve(Verification):
             self._shaped(solution),
             [Stop(code) for code in self.final.tolist()],
             self.iterations,
-            self.sides.given(self.norm),
-            self.sides.given(self.threshold),
+            self.sides.in_units_of_b(self.norm),
+            self.sides.in_units_of_b(self.threshold),
             residuals,
-            self.sides.given(self.sides.norm),
+            self.sides.in_units_of_b(self.sides.norm),
         )
 
 

@@ -96,7 +96,7 @@ class RecordedSolve:
                     f"got {type(array).__name__}; make one with executor.from_host"
                 )
         self.solver, self.executor = solver, executor
-        self._given = b, x
+        self._user_arrays = b, x
         self._b, self._x = (
             as_block(executor, array, solver.shape[0], name) for name, array in arrays.items()
         )

@@ -340,7 +340,7 @@ class RightHandSides:
         """The exponents of the powers of two by which the columns of x were multiplied."""
         return exponents_of(self.scale) - exponents_of(np.array(self.operator_scale))
 
-    def given(self, norm: Numbers) -> Numbers:
+    def in_units_of_b(self, norm: Numbers) -> Numbers:
         """Return norms in the units of the arguments."""
         if not self.scaled:
             return norm.copy()

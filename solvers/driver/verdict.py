@@ -120,7 +120,7 @@ class Verification:
         self.norm[undecided] = [residual[c] for c in undecided]
         if first:
             self.best.first = self.norm.copy()
-            for c, value in enumerate(self.sides.given(self.norm).tolist()):
+            for c, value in enumerate(self.sides.in_units_of_b(self.norm).tolist()):
                 self.history[c].append(value)
         for c in undecided:
             progress = first or bool(residual[c] <= self.solver.PROGRESS * before[c])
@@ -354,7 +354,7 @@ class BestIterate:
         running = work.status.read("stop") == Stop.RUNNING
         better = np.flatnonzero(running & (norm < best))
         for c in map(int, better):
-            self._copy(work.x, work.kept, c)
+            self._copy(work.x, work.best_x, c)
             best[c] = norm[c]
         if better.size:
             self.executor.copy_into(work.best, best)
@@ -369,7 +369,7 @@ class BestIterate:
                 continue
             known = best[c] < self.first[c]
             if known:
-                self._copy(self.work.kept, self.work.x, c)
+                self._copy(self.work.best_x, self.work.x, c)
                 norm[c] = best[c]
                 # a device that runs cycles by itself checks residuals only
                 known = np.isfinite(largest_values(self.executor, column(self.work.x, c))[0])
@@ -469,7 +469,7 @@ def result_of(
     sizes : ndarray, shape (k,)
         The norms of the right-hand sides.
     """
-    if np.ndim(solve.asked) != 1:
+    if np.ndim(solve.user_b) != 1:
         return made_result(solve, x, list(stops), iterations, residuals, norms, thresholds, sizes)
     values = (array.item() for array in (norms, thresholds, sizes))
     return made_result(solve, x, list(stops), iterations, residuals[:, 0], *values)

@@ -53,7 +53,7 @@ class SolveWatchers:
         self.callback, self.norm_callback, self.loggers = callback, norm_callback, list(loggers)
         self.began = time.perf_counter()
         self.seconds: float | None = None
-        self.own: tuple[Criterion, ...] = ()
+        self.user_criteria: tuple[Criterion, ...] = ()
 
     @property
     def elapsed(self) -> float:
@@ -63,7 +63,7 @@ class SolveWatchers:
     def periods(self, keeps_iterate: bool) -> list[int]:
         """Return the period of each watcher, in iterations."""
         periods = [int(logger.every) for logger in self.loggers]
-        periods += [int(criterion.every) for criterion in self.own]
+        periods += [int(criterion.every) for criterion in self.user_criteria]
         if self.norm_callback is not None or (self.callback is not None and keeps_iterate):
             periods.append(1)
         if self.seconds is not None:
@@ -82,7 +82,7 @@ class SolveWatchers:
         """Return whether one of the user's criteria that are due ends the solve."""
         return any(
             bool(criterion.done(state()))
-            for criterion in self.own
+            for criterion in self.user_criteria
             if iteration % criterion.every == 0
         )
 

@@ -234,13 +234,13 @@ class Workspace:
 
     def make_best(self) -> None:
         """Allocate the best verified iterates, if they do not exist yet."""
-        if "kept" not in vars(self):
-            self.vectors("kept")
+        if "best_x" not in vars(self):
+            self.vectors("best_x")
             self.reals("best")
 
     def keep(self) -> None:
         """Keep the iterates with a new smallest residual."""
-        self.executor.run(vector_operations.keep, self.x, self.kept, self.best, self.status)
+        self.executor.run(vector_operations.keep, self.x, self.best_x, self.best, self.status)
 
     def vectors(self, *names: str) -> None:
         """Allocate blocks of shape (n, k), with the extra rows that products of ``A`` use."""

@@ -162,13 +162,13 @@ class Lanczos(EigenSolver, metaclass=Configurable):
         self.rtol, self.atol = float(rtol), float(atol)
         self.maxiter = 10 * n if maxiter is None else int(maxiter)
         self.notes: list[str] = []
-        self._asked = self.sigma, OPinv, Binv
+        self._inverse_arguments = self.sigma, OPinv, Binv
         self._factorized = self._versions()
         self.inverse = self._inverse(OPinv, Binv)
 
     def _follow(self) -> None:
         """Factorize again if the values of ``A`` or ``B`` have changed."""
-        sigma, OPinv, Binv = self._asked
+        sigma, OPinv, Binv = self._inverse_arguments
         given = Binv if sigma is None else OPinv
         if given is not None or self._factorized == self._versions():
             return
@@ -195,12 +195,12 @@ class Lanczos(EigenSolver, metaclass=Configurable):
             if self.B is None:
                 return None
             if Binv is not None:
-                return self._given(Binv)
+                return self._user_operator(Binv)
             self._of_inverse = of_B.exponent
             B = self._entries(self.B, "Binv")
             return Direct(with_scaled_entries(B, -of_B.exponent))
         if OPinv is not None:
-            return self._given(OPinv)
+            return self._user_operator(OPinv)
         self._entries(self.A, "OPinv")
         self._of_inverse = of_A.exponent
         scale = of_A.exponent - of_B.exponent
@@ -253,7 +253,7 @@ class Lanczos(EigenSolver, metaclass=Configurable):
             )
         return operator
 
-    def _given(self, inverse: Any) -> LinOp:
+    def _user_operator(self, inverse: Any) -> LinOp:
         if callable(inverse) and not hasattr(inverse, "shape"):
             return LinearOperator(self.shape, inverse, dtype=self.dtype, executor=self.executor)
         return as_linop(inverse, self.executor)

@@ -119,7 +119,7 @@ class Lobpcg(EigenSolver, metaclass=Configurable):
         self._take(A, B, executor)
         self.rtol, self.atol, self.maxiter = float(rtol), float(atol), int(maxiter)
         self._described = described(M)
-        self._made = self._versions()
+        self._versions_of_M = self._versions()
         M = preconditioner(self._described, self._scaled_for_M())
         self.M: LinOp | None = None if M is None else as_preconditioner(M, self.A)
         self.k = self._size(k, self.shape[0])
@@ -164,9 +164,9 @@ class Lobpcg(EigenSolver, metaclass=Configurable):
         ShapeMismatch, InvalidArgument
             If ``X`` or ``Y`` do not match the operator, or are not finite.
         """
-        if isinstance(self._described, Settings) and self._made != self._versions():
+        if isinstance(self._described, Settings) and self._versions_of_M != self._versions():
             made = preconditioner(self._described, self._scaled_for_M())
-            self.M, self._made = as_preconditioner(made, self.A), self._versions()
+            self.M, self._versions_of_M = as_preconditioner(made, self.A), self._versions()
         # verdicts report such numbers
         with guarded((self.A,), {}), np.errstate(invalid="ignore", over="ignore"):
             return _Solve(self, X, Y, callback).run()
@@ -193,7 +193,7 @@ class _Solve:
 
     def __init__(self, solver: Lobpcg, X: Any, Y: Any, callback: Any) -> None:
         self.began = time.perf_counter()
-        self.solver, self.asked, self.callback = solver, X, callback
+        self.solver, self.user_X, self.callback = solver, X, callback
         executor = self.executor = solver.executor
         n, rows = solver.shape[0], solver.A.local_rows
         self.converter = vector_converter(solver.A)
@@ -414,7 +414,7 @@ class _Solve:
                 "along B Y otherwise"
             )
         return self.solver._result(
-            self.pencil, X, self.values, norms, limits, why, self.asked, self.converter,
+            self.pencil, X, self.values, norms, limits, why, self.user_X, self.converter,
             iterations=iterations,
             products=self.products,
             eigenvalue_history=np.array([h[0] for h in self.history]).reshape(-1, self.k),

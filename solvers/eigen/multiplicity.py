@@ -57,7 +57,7 @@ class CopySearch:
     """
 
     def __init__(self, dimension: int) -> None:
-        self.most = UNWANTED / float(np.sqrt(dimension))
+        self.relative_limit = UNWANTED / float(np.sqrt(dimension))
         self.before: Numbers | None = None
 
     def open(self, unwanted: Numbers, errors: Numbers) -> bool:
@@ -68,7 +68,9 @@ class CopySearch:
         unwanted, errors : array, shape (0,) or (1,)
             The first value after the wanted ones, and its error.
         """
-        return self.before is not None and bool(np.any(errors > self.most * np.abs(unwanted)))
+        return self.before is not None and bool(
+            np.any(errors > self.relative_limit * np.abs(unwanted))
+        )
 
     def begins(self, values: Numbers, near: float) -> bool:
         """Return whether converged values call for a search, or the last search changed them."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from ...core.capture import SOLVES
-from ...core.dtypes import asked_dtype, common_dtype, is_complex, name_of
+from ...core.dtypes import common_dtype, is_complex, name_of, requested_dtype
 from ...core.errors import InvalidArgument, ShapeMismatch
 from ...core.executor import brought_together, same_executor
 from ...core.formats.stored import lowered
@@ -160,8 +160,8 @@ class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
         executor: Executor | str | None = None,
     ) -> None:
         self.A = as_linop(A, executor)
-        self.asked_dtype = None if dtype is None else asked_dtype(dtype)
-        if self.asked_dtype is not None:
+        self.requested_dtype = None if dtype is None else requested_dtype(dtype)
+        if self.requested_dtype is not None:
             self.A = lowered(self.A, self._precision_for(self.A.dtype))
         rows, columns = self.A.shape
         if rows != columns:
@@ -198,10 +198,10 @@ class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
 
     def _precision_for(self, *dtypes: Any) -> np.dtype[Any]:
         """Return the dtype of the computation for operands of these dtypes."""
-        if self.asked_dtype is None:
+        if self.requested_dtype is None:
             return common_dtype(*dtypes)
         wide = [np.dtype(np.complex64)] if any(map(is_complex, dtypes)) else []
-        return common_dtype(self.asked_dtype, *wide)
+        return common_dtype(self.requested_dtype, *wide)
 
     # methods of a subclass
 
@@ -325,7 +325,7 @@ class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
         array([1., 1.])
         """
         operator = self.A if A is None else as_linop(A, self.executor)
-        if self.asked_dtype is not None:
+        if self.requested_dtype is not None:
             operator = lowered(operator, self._precision_for(operator.dtype))
         if operator.shape != self.shape:
             raise ShapeMismatch(

@@ -141,16 +141,16 @@ class Chebyshev(KrylovSolver):
     ) -> None:
         super().__init__(A, M, **settings)
         self.bounds = None if bounds is None else checked_bounds(bounds)
-        self._found: tuple[float, float] | None = None
+        self._estimated_bounds: tuple[float, float] | None = None
 
     @property
     def interval(self) -> tuple[float, float]:
         """The bounds in use, computed on first use."""
         if self.bounds is not None:
             return self.bounds
-        if self._found is None:
-            self._found = found_bounds(self.A, self.M)
-        return self._found
+        if self._estimated_bounds is None:
+            self._estimated_bounds = found_bounds(self.A, self.M)
+        return self._estimated_bounds
 
     @property
     def _has_numbers_of_A(self) -> bool:
@@ -160,7 +160,7 @@ class Chebyshev(KrylovSolver):
         """Update to new values of the matrix; recompute the bounds unless they were given."""
         super().update(A)
         if self.bounds is None:
-            self._found = None
+            self._estimated_bounds = None
             self._workspaces.clear()
 
     def allocate(self, work: Workspace) -> None:

@@ -102,7 +102,7 @@ class Gcrotmk(Fgmres):
         #: Number of vectors that are kept.
         self.outer = min(self.restart if count is None else count, self.shape[0])
         #: Vectors u, of shape (n, k), with which a solve starts, the newest last.
-        self.given: list[Any] = []
+        self.start_vectors: list[Any] = []
         self.recycle = bool(recycle)
 
     def _keeps_directions(self, work: Workspace) -> bool:
@@ -120,12 +120,12 @@ class Gcrotmk(Fgmres):
                 if old not in self._workspaces.get((dtype, columns), []):
                     work = self.workspace(dtype, columns)
                     work.executor.copy_into(work.outer_u, old.outer_u)
-                    work.has_outer, work.found = True, old.found
+                    work.has_outer, work.outer_count = True, old.outer_count
 
     def allocate(self, work: Workspace) -> None:
         """Allocate the arrays of :class:`Fgmres`, C and U, the newest vectors first."""
         super().allocate(work)
-        p, work.found = self.outer, 0
+        p, work.outer_count = self.outer, 0
         if not p:
             return
         for name in ("outer_c", "outer_u"):
@@ -148,10 +148,10 @@ class Gcrotmk(Fgmres):
 
     def next_cycle(self, work: Workspace) -> int | None:
         """Return the length of a cycle with the current number of vectors."""
-        length = min((self.cycle or 1) + self.outer - work.found, self.longest)
+        length = min((self.cycle or 1) + self.outer - work.outer_count, self.longest)
         if self.outer:  # the residual is already orthogonal to the vectors of this solve
-            work.executor.copy_into(work.last, np.array([max(work.found - 1, 0)]))
-        work.found = min(work.found + 1, self.outer)
+            work.executor.copy_into(work.last, np.array([max(work.outer_count - 1, 0)]))
+        work.outer_count = min(work.outer_count + 1, self.outer)
         return length
 
     def begin(self, work: Workspace) -> None:
@@ -160,22 +160,22 @@ class Gcrotmk(Fgmres):
         if not self.outer:
             return
         now = (id(work.A), getattr(work.A, "_values_version", None))
-        if self.given or not self.recycle or not work.has_outer:
+        if self.start_vectors or not self.recycle or not work.has_outer:
             for block in (work.outer_c, work.outer_u):
                 work.executor.run(vector.fill, _flat(block), 0.0)
-            work.found = 0
-        for i, u in enumerate(reversed(self.given[-self.outer :])):
+            work.outer_count = 0
+        for i, u in enumerate(reversed(self.start_vectors[-self.outer :])):
             work.executor.copy_into(work.outer_u[i], u.astype(work.dtype))
-            work.found = i + 1
-        if self.given or (work.found and work.outer_of != now):
+            work.outer_count = i + 1
+        if self.start_vectors or (work.outer_count and work.outer_of != now):
             self._make_outer(work)
         work.has_outer, work.outer_of = True, now
-        work.executor.copy_into(work.last, np.array([max(work.found - 1, 0)]))
+        work.executor.copy_into(work.last, np.array([max(work.outer_count - 1, 0)]))
 
     def _make_outer(self, work: Workspace) -> None:
         """Set C to an orthonormal basis of A U, with U such that C = A U."""
         w, run = work, work.executor.run
-        for i in range(w.found):
+        for i in range(w.outer_count):
             run(vector.axpby, w.outer_u[i], w.w, 1.0, 0.0)
             w.A._apply(w.w, w.t, 1.0, 0.0)
             run(vector.norm, w.t, w.before_c)

@@ -246,7 +246,7 @@ def finish(w: Any) -> None:
     finish_with(w, SHADOWS)
 
 
-def _made(group: Steps, name: str, work: Callable[[Any, *Ts], None], *sizes: *Ts) -> Any:
+def _sized_step(group: Steps, name: str, work: Callable[[Any, *Ts], None], *sizes: *Ts) -> Any:
     def function(w: Any) -> None:
         work(w, *sizes)
 
@@ -280,8 +280,8 @@ def steps_for(s: int) -> SimpleNamespace:
     }
     result = SimpleNamespace(group=group, stabilize=stabilize)
     for name, work in works.items():
-        setattr(result, name, _made(group, name, work, s))
-    result.update = [_made(group, f"update_{k}", update_number, s, k) for k in range(s)]
+        setattr(result, name, _sized_step(group, name, work, s))
+    result.update = [_sized_step(group, f"update_{k}", update_number, s, k) for k in range(s)]
     return result
 
 

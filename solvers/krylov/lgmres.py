@@ -74,7 +74,7 @@ class Lgmres(Fgmres):
         super().__init__(A, M, restart=restart, **settings)
         self.augmentation = count
         #: Corrections, of shape (n, k), with which a solve starts, the newest last.
-        self.given: list[Any] = []
+        self.start_vectors: list[Any] = []
         #: Number of Krylov vectors of a cycle, and its number of iterations.
         self.krylov = int(self.cycle or 1)
         self.cycle = max(min(self.krylov + self.augmentation, self.shape[0]), 1)
@@ -95,7 +95,7 @@ class Lgmres(Fgmres):
         run, k = work.executor.run, work.k
         for size in work.size:
             run(vector.fill, size.reshape(k, 1), 0.0)
-        given = self.given[-self.augmentation :] if self.augmentation else []
+        given = self.start_vectors[-self.augmentation :] if self.augmentation else []
         for i, correction in enumerate(given):
             place = self.augmentation - len(given) + i
             work.executor.copy_into(work.extra[place], correction.astype(work.dtype))

@@ -97,7 +97,7 @@ class LeastSquaresSolve(LeastSquaresVerdict):
         watchers: SolveWatchers,
         within: bool,
     ) -> None:
-        self.solver, self.asked, self.watchers = solver, b, watchers
+        self.solver, self.user_b, self.watchers = solver, b, watchers
         self.executor = solver.executor
         n = solver.shape[0]
         self.converter = VectorConverter(solver) if within else vector_converter(solver)
@@ -317,7 +317,7 @@ class LeastSquaresSolve(LeastSquaresVerdict):
             if self._done > before:
                 self._tell("iteration", self.watchers.looking(self._done), None)
             if callback is not None and self.executor.agreed(
-                says_stop(callback(self.converter.from_block(self._solution(), self.asked)))
+                says_stop(callback(self.converter.from_block(self._solution(), self.user_b)))
             ):
                 self.halt = Stop.CALLBACK
                 return
@@ -403,7 +403,7 @@ class LeastSquaresSolve(LeastSquaresVerdict):
         residual = executor.copy(work.r[:rows])
         upper = norms(executor, residual)
         normal = self._in_given_units(norms(executor, work.t))
-        given = self.sides.given
+        in_units_of_b = self.sides.in_units_of_b
         self.final = np.where(
             (self.final == Stop.CONVERGED) & ~np.isfinite(largest_values(executor, solution)),
             Stop.OUT_OF_RANGE,
@@ -412,7 +412,7 @@ class LeastSquaresSolve(LeastSquaresVerdict):
         if "variance" in work.__dict__:
             shift = np.full(self.k, 2 * int(exponents_of(np.array(work.scales.A))))
             scale_columns(executor, work.variance, shift)
-        one = np.ndim(self.asked) == 1
+        one = np.ndim(self.user_b) == 1
         length = max((len(h) for h in self.history), default=1)
         residuals = np.full((length, self.k), np.nan)
         for c, seen in enumerate(self.history):
@@ -425,19 +425,19 @@ class LeastSquaresSolve(LeastSquaresVerdict):
             return float(values[0]) if one else np.array(values)
 
         return LeastSquaresResult(
-            x=self.converter.from_block(solution, self.asked),
+            x=self.converter.from_block(solution, self.user_b),
             stops=[Stop(int(code)) for code in self.final],
             column_iterations=np.array(self.iterations),
-            residual_norm=shaped(given(upper)),
+            residual_norm=shaped(in_units_of_b(upper)),
             residuals=residuals[:, 0] if one else residuals,
             threshold=shaped(self._threshold()),
-            norm_of_b=shaped(given(self.sides.norm)),
+            norm_of_b=shaped(in_units_of_b(self.sides.norm)),
             seconds=self.watchers.elapsed,
             solver=type(self.solver).__name__,
             executor=executor.name,
             setup_before=setup_seconds(self.solver),
             normal_residual_norm=shaped(normal),
-            damped_norm=shaped(given(self.norm_r)),
+            damped_norm=shaped(in_units_of_b(self.norm_r)),
             operator_norm=shaped(self.norm_a / self._norm_scale()),
             condition=shaped(self.condition),
             x_norm=shaped(norms(executor, solution)),
@@ -448,7 +448,7 @@ class LeastSquaresSolve(LeastSquaresVerdict):
             ),
             variance=None
             if variance is None
-            else self.converter.from_block(executor.copy(variance), self.asked),
+            else self.converter.from_block(executor.copy(variance), self.user_b),
             notes=self._notes(),
             explained=self._explained(),
         )

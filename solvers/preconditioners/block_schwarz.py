@@ -128,14 +128,14 @@ class BlockSchwarz(Transposable):
             executor.from_host(pattern.indptr.astype(index)),
         )
         self.spread, self.sum = _there_and_back(S, rows, own, self.restricted)
-        self.local_inverse = self._made()
+        self.local_inverse = self._make_local_inverse()
         self.notes.append(
             f"schwarz: {count} blocks, {rows.size - A.shape[0]} rows in more than one of them"
         )
         self.notes += getattr(self.local_inverse, "notes", [])
         self._temporaries = Temporary(), Temporary()
 
-    def _made(self) -> LinOp:
+    def _make_local_inverse(self) -> LinOp:
         made = preconditioner(self.inner, self.blocks_matrix)
         if made is None or not hasattr(made, "_apply"):
             raise InvalidArgument(

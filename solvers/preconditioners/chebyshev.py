@@ -155,20 +155,20 @@ class Chebyshev(Transposable):
         executor: Executor | str | None = None,
     ) -> None:
         self.degree = whole_number(degree, "degree", 1)
-        self._part_asked, self._asked = _interval(fraction, bounds)
+        self._requested_fraction, self._requested_bounds = _interval(fraction, bounds)
         super().__init__(A, executor=executor)
 
     def _setup(self, A: Matrix) -> None:
         executor, n = A.executor, A.local_rows
         count = executor.zeros((1,), np.int64)
         d, inverse = count_without_inverse(A, count)
-        rows = distinct_rows_of(A) if isinstance(self._asked, str) else None
+        rows = distinct_rows_of(A) if isinstance(self._requested_bounds, str) else None
         operands = (count,) if rows is None else (count, largest_row_sum(rows))
         without, *sums = executor.transfer(*operands).read()
         require_inverse(A, "Chebyshev", d, int(without[0]))
         self.inverse = Diagonal._from_arrays(executor, (n, n), inverse)
-        if not isinstance(self._asked, str):
-            self._bound(A, self._asked)
+        if not isinstance(self._requested_bounds, str):
+            self._bound(A, self._requested_bounds)
         elif rows is not None:
             self._bound(A, self._upper_end(A, rows, float(sums[0][0])))
 
@@ -186,15 +186,15 @@ class Chebyshev(Transposable):
         self._temporaries = tuple(Temporary() for _ in range(4))
 
     def _lower_part(self, A: Matrix) -> float:
-        if self._part_asked is not None:
-            return float(self._part_asked)
+        if self._requested_fraction is not None:
+            return float(self._requested_fraction)
         return LOWER if has_real_spectrum(A) else LOWER_OF_OTHERS
 
     def _upper_end(self, A: Matrix, S: Csr, rows: float) -> float:
         """Return a bound of the eigenvalues; ``rows`` is the largest row sum on this executor."""
         links = None if A.partition is None else A.executor.links
         rows = rows if links is None else float(np.max(links.all(rows)))
-        if self._asked == "rows" or (self._asked == "auto" and rows <= NEAR):
+        if self._requested_bounds == "rows" or (self._requested_bounds == "auto" and rows <= NEAR):
             return rows
         shared: Any = None if links is None else A
         return min(rows, POWER_MARGIN * power_estimate(S, shared))

@@ -56,11 +56,11 @@ class _Composite(Transposable, metaclass=_OfParts):
             raise InvalidArgument(
                 f"steps: expected a list of preconditioners, names or settings, got {steps!r}"
             )
-        self._asked = list(steps)
+        self._requested_steps = list(steps)
         super().__init__(A, executor=executor)
 
     def _setup(self, A: Matrix) -> None:
-        made = (preconditioner(step, A) for step in self._asked)
+        made = (preconditioner(step, A) for step in self._requested_steps)
         self.matrix = A
         self.steps = [
             as_preconditioner(step, A).astype(A.dtype) for step in made if step is not None
@@ -91,7 +91,9 @@ class _Composite(Transposable, metaclass=_OfParts):
     @property
     def settings(self) -> Settings:
         """The class and the steps, by their own settings."""
-        steps = [settings_of(s) if isinstance(s, Preconditioner) else s for s in self._asked]
+        steps = [
+            settings_of(s) if isinstance(s, Preconditioner) else s for s in self._requested_steps
+        ]
         return Settings(type(self), {**self._options, "steps": steps})
 
     def _operators(self) -> list[LinOp]:

@@ -82,7 +82,7 @@ class Factorization:
     """
 
     def __init__(self, pattern: FactorPattern, elimination: Elimination) -> None:
-        self.pattern, self.made = pattern, elimination
+        self.pattern, self.elimination = pattern, elimination
 
 
 def identity(A: Csr) -> Csr:
@@ -112,7 +112,7 @@ def selected_entries(A: Csr, keep: Array, data: Array) -> Csr:
 
 
 def eliminated(
-    A: Csr, pattern: FactorPattern, sweeps: int | None, hermitian: bool, who: str
+    A: Csr, pattern: FactorPattern, sweeps: int | None, hermitian: bool, caller: str
 ) -> Elimination | None:
     """Return the factors of a matrix on a pattern; None if the pattern lacks entries of it.
 
@@ -126,7 +126,7 @@ def eliminated(
         Number of sweeps over all entries; None computes the factors row by row.
     hermitian : bool
         Whether the pivots are to be positive.
-    who : str
+    caller : str
         The name of the caller in errors.
 
     Raises
@@ -141,13 +141,13 @@ def eliminated(
     operands = (*row_bounds(A), A.indices, A.data)
     executor.run(parilut.scaling, *operands, scale, phase, bad)
     if int(executor.to_host(bad)[0]):
-        raise InvalidMatrix(f"{who}: the matrix has NaN or Inf")
+        raise InvalidMatrix(f"{caller}: the matrix has NaN or Inf")
     a = executor.allocate((pattern.nnz,), A.dtype)
     limits = (SMALLEST_PIVOT, LARGEST_FACTOR, int(hermitian))
     for shift in SHIFTS:
         taken = (*operands, *pattern.bounds, pattern.indices, scale, phase, shift)
         executor.run(ilu.scale, *taken, a, outside)
-        v, sizes = _made(executor, pattern, a, sweeps)
+        v, sizes = _eliminated_in_place(executor, pattern, a, sweeps)
         executor.run(ilu.unfit, *pattern.bounds, pattern.diagonal, v, *limits, unfit)
         left_out, bad_ones, *known = executor.transfer(outside, unfit, *sizes).read()
         if int(left_out[0]):
@@ -155,15 +155,15 @@ def eliminated(
         if not int(bad_ones[0]):
             change, norm = (float(size[0]) for size in known) if known else (0.0, 0.0)
             return Elimination(v, scale, shift, change / norm if norm else 0.0)
-    raise without_pivots(who, hermitian)
+    raise without_pivots(caller, hermitian)
 
 
-def without_pivots(who: str, hermitian: bool) -> InvalidMatrix:
+def without_pivots(caller: str, hermitian: bool) -> InvalidMatrix:
     """Return the error for a matrix without usable pivots for any shift."""
     kind = "positive " if hermitian else ""
     return InvalidMatrix(
-        f"{who}: no {kind}pivots were found, with up to {SHIFTS[-1]:g} times the diagonal added: "
-        "use another preconditioner or a direct solver"
+        f"{caller}: no {kind}pivots were found, with up to {SHIFTS[-1]:g} times the diagonal "
+        "added: use another preconditioner or a direct solver"
     )
 
 
@@ -192,7 +192,7 @@ class RecordedElimination:
         self.failures = executor.zeros((4,), np.int64)
         self.lost = self.failures[3:]
         typed = with_index_dtype(A, pattern.indices.dtype)
-        self.given = (*row_bounds(typed), typed.indices, A.data)
+        self.matrix_arrays = (*row_bounds(typed), typed.indices, A.data)
         self.scale, self.phase = (executor.zeros((n,), A.dtype) for _ in range(2))
         self.v = executor.zeros((pattern.nnz,), A.dtype)
 
@@ -200,8 +200,8 @@ class RecordedElimination:
         """Factorize the current values; the result is in the same arrays each time."""
         run, pattern = self.executor.run, self.pattern
         bad, outside, unfit = (self.failures[k : k + 1] for k in range(3))
-        run(parilut.scaling, *self.given, self.scale, self.phase, bad)
-        taken = (*self.given, *pattern.bounds, pattern.indices, self.scale, self.phase, 0.0)
+        run(parilut.scaling, *self.matrix_arrays, self.scale, self.phase, bad)
+        taken = (*self.matrix_arrays, *pattern.bounds, pattern.indices, self.scale, self.phase, 0.0)
         run(ilu.scale, *taken, self.v, outside)
         run(triangular.factorize, pattern.indptr, pattern.indices, pattern.diagonal, self.v)
         limits = (SMALLEST_PIVOT, LARGEST_FACTOR, int(self.hermitian))
@@ -209,7 +209,7 @@ class RecordedElimination:
         return Elimination(self.v, self.scale, 0.0, 0.0)
 
 
-def _made(
+def _eliminated_in_place(
     executor: Executor, pattern: FactorPattern, a: Array, sweeps: int | None
 ) -> tuple[Array, tuple[Array, ...]]:
     """Return the factors, in ``a`` if by rows; for sweeps, the last change and the norm."""

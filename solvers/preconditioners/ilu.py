@@ -145,14 +145,14 @@ class Ilu(Transposable):
         if level not in (0, 1):
             raise InvalidArgument(f"level: expected 0 or 1, got {level!r}")
         self.level = int(level)
-        self._asked = (factor_sweeps, apply)
+        self._requested_options = (factor_sweeps, apply)
         self.match, self.order = checked_order(match, order, type(self).__name__)
         super().__init__(A, executor=executor)
 
     # ---- set-up
 
     def _setup(self, A: Matrix) -> None:
-        self._choose(*self._asked)
+        self._choose(*self._requested_options)
         S: Csr = A.asformat("csr").without_duplicates()
         if self.match or self.order is not None:
             self.reordering = Reordering(S, self.match, self.order)
@@ -201,9 +201,9 @@ class Ilu(Transposable):
             self._require_finite()
         except BaseException:  # also Ctrl-C: partial updates are useless
             self.triangles = before  # restored even if they are not used now
-            self._overwrite(kept.made, kept.pattern)
+            self._overwrite(kept.elimination, kept.pattern)
             raise
-        kept.made = made
+        kept.elimination = made
         self._note(kept.pattern.nnz, made)
 
     @property
@@ -438,7 +438,7 @@ class Ilu(Transposable):
             result.reordering = self.reordering.to(result.executor)
         if result.reordering is not None and result.dtype != self.dtype:
             result.reordering = result.reordering.astype(result.dtype)
-        result._choose(*self._asked)
+        result._choose(*self._requested_options)
         if result.applied != self.applied:  # the default depends on the executor
             result.inverses = result._inverted() if result.applied[0] == "isai" else None
         return result

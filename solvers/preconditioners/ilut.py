@@ -126,7 +126,7 @@ class Ilut(Ilu):
         )
 
     def _setup(self, A: Matrix) -> None:
-        self._choose(*self._asked)
+        self._choose(*self._requested_options)
         self._search(A, None)
 
     def _choose(self, sweeps: int | str | None, apply: str | None) -> None:
@@ -151,20 +151,20 @@ class Ilut(Ilu):
         self.reordering = reordering
         if reordering is not None:
             S = reordering.matrix(S)
-        who = type(self).__name__
+        caller = type(self).__name__
         if reordering is not None:
             self.notes += reordering.notes
         if self.sweeps is None:
-            found = _by_thresholds(S, self.drop, self.fill, self.hermitian, who)
+            found = _by_thresholds(S, self.drop, self.fill, self.hermitian, caller)
             made = ["made on the host"]
         else:
-            swept = by_sweeps(S, self.drop, self.fill, self.sweeps, self.hermitian, who)
+            swept = by_sweeps(S, self.drop, self.fill, self.sweeps, self.hermitian, caller)
             found, made = swept.factors, _said(swept, self.sweeps)
         self._take(found)
         self.inverses = self._inverted() if self.applied[0] == "isai" else None
         self.triangles = None
         self._prepare()
-        name = who.lower()
+        name = caller.lower()
         entries = self.lower.nnz + self.upper.nnz + S.shape[0]
         self.notes.append(
             f"{name}: {entries} entries in the factors, {entries / max(S.nnz, 1):.1f} times "
@@ -233,7 +233,7 @@ def _said(sweep: Found, rounds: int) -> list[str]:
     return said
 
 
-def _by_thresholds(S: Csr, drop: float, fill: float, hermitian: bool, who: str) -> Factors:
+def _by_thresholds(S: Csr, drop: float, fill: float, hermitian: bool, caller: str) -> Factors:
     """Return the factors of a matrix, with entries that are selected by size.
 
     Raises
@@ -245,7 +245,7 @@ def _by_thresholds(S: Csr, drop: float, fill: float, hermitian: bool, who: str) 
     S = add(S, identity(S), 1.0, 0.0)
     data, indices, indptr = (np.asarray(executor.to_host(a)) for a in (S.data, S.indices, S.indptr))
     if not np.all(np.isfinite(data)):
-        raise InvalidMatrix(f"{who}: the matrix has NaN or Inf")
+        raise InvalidMatrix(f"{caller}: the matrix has NaN or Inf")
     row = np.repeat(np.arange(n), np.diff(indptr))
     own = row == indices
     size = np.abs(data[own])
@@ -261,7 +261,7 @@ def _by_thresholds(S: Csr, drop: float, fill: float, hermitian: bool, who: str) 
         every = np.concatenate([*(values for _, _, values in halves), pivots])
         if _is_fit(every, pivots, hermitian):
             return _factors(S, halves, pivots, scale, hermitian, shift)
-    raise without_pivots(who, hermitian)
+    raise without_pivots(caller, hermitian)
 
 
 def _is_fit(values: Host, pivots: Host, hermitian: bool) -> bool:

@@ -243,10 +243,10 @@ def powers(S: Csr, power: int) -> Csr:
     return whole if power == 1 else add(wide, whole, 0.0, 1.0)
 
 
-def _checked(A: Matrix, who: str) -> Csr:
+def _checked(A: Matrix, caller: str) -> Csr:
     S: Csr = A.asformat("csr").without_duplicates()
     if not bool(S.executor.xp.all(S.executor.xp.isfinite(S.data))):
-        raise InvalidMatrix(f"{who}: the matrix has NaN or Inf")
+        raise InvalidMatrix(f"{caller}: the matrix has NaN or Inf")
     return S
 
 

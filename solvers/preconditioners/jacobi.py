@@ -131,15 +131,15 @@ class Jacobi(Preconditioner):
         return self._remade(lambda part: part.H)
 
 
-def inverse_diagonal(A: Matrix, who: str) -> Diagonal:
+def inverse_diagonal(A: Matrix, caller: str) -> Diagonal:
     """Return the inverse of the diagonal, computed on the matrix's executor.
 
     Raises
     ------
     InvalidMatrix
-        If a value has no inverse; ``who`` is the caller in the message.
+        If a value has no inverse; the message names ``caller``.
     """
-    return inverted(A, who, None)[0]
+    return inverted(A, caller, None)[0]
 
 
 def count_without_inverse(
@@ -155,25 +155,25 @@ def count_without_inverse(
     return d, inverse
 
 
-def inverted(A: Matrix, who: str, replacement: complex | None) -> tuple[Diagonal, int]:
+def inverted(A: Matrix, caller: str, replacement: complex | None) -> tuple[Diagonal, int]:
     """Return the inverse of the diagonal, and the number of replaced values.
 
     Raises
     ------
     InvalidMatrix
-        If a value has no inverse and there is no replacement; ``who`` is the caller in the message.
+        If a value has no inverse and there is no replacement; the message names ``caller``.
     """
     executor, n = A.executor, A.local_rows
     replaced = executor.zeros((1,), np.int64)
     d, inverse = count_without_inverse(A, replaced, 1.0 if replacement is None else replacement)
     count = int(executor.to_host(replaced)[0])
     if replacement is None:
-        require_inverse(A, who, d, count)
+        require_inverse(A, caller, d, count)
     return Diagonal._from_arrays(executor, (n, n), inverse), count
 
 
-def require_inverse(A: Matrix, who: str, d: Array, count: int) -> None:
-    """Raise InvalidMatrix, with ``who`` as the caller, if diagonal values have no inverse.
+def require_inverse(A: Matrix, caller: str, d: Array, count: int) -> None:
+    """Raise InvalidMatrix, which names ``caller``, if diagonal values have no inverse.
 
     Parameters
     ----------
@@ -188,6 +188,6 @@ def require_inverse(A: Matrix, who: str, d: Array, count: int) -> None:
             bad = np.flatnonzero(~(np.isfinite(values) & np.isfinite(1 / values)))
         rows = named_rows(bad.tolist())
         raise InvalidMatrix(
-            f"{who}: the diagonal has {values[bad[0]]} in {rows}; reorder the matrix or use "
+            f"{caller}: the diagonal has {values[bad[0]]} in {rows}; reorder the matrix or use "
             "another preconditioner, such as Jacobi(replacement=1.0)"
         )

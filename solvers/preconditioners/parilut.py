@@ -96,7 +96,7 @@ class _Half:
             self.set(with_index_dtype(self.X, dtype))
 
 
-def by_sweeps(S: Csr, drop: float, fill: float, rounds: int, hermitian: bool, who: str) -> Found:
+def by_sweeps(S: Csr, drop: float, fill: float, rounds: int, hermitian: bool, caller: str) -> Found:
     """Return incomplete factors that keep large entries.
 
     Parameters
@@ -111,7 +111,7 @@ def by_sweeps(S: Csr, drop: float, fill: float, rounds: int, hermitian: bool, wh
         Number of rounds of growing and dropping.
     hermitian : bool
         Whether ``L`` must be the adjoint of ``U``, and the pivots positive.
-    who : str
+    caller : str
         The name of the caller in errors.
 
     Raises
@@ -125,7 +125,7 @@ def by_sweeps(S: Csr, drop: float, fill: float, rounds: int, hermitian: bool, wh
     pattern = (*row_bounds(S), S.indices)
     executor.run(parilut.scaling, *pattern, S.data, scale, phase, bad)
     if int(executor.to_host(bad)[0]):
-        raise InvalidMatrix(f"{who}: the matrix has NaN or Inf")
+        raise InvalidMatrix(f"{caller}: the matrix has NaN or Inf")
     S = _scaled(_scaled(S, scale, 1, 0), scale, 0, 1)
     least = executor.allocate((n,), real_dtype(S.dtype))
     executor.run(parilut.measure, *pattern, S.data, drop, d, least)
@@ -133,7 +133,7 @@ def by_sweeps(S: Csr, drop: float, fill: float, rounds: int, hermitian: bool, wh
     for shift in SHIFTS:
         for half in halves:
             half.set(half.A)
-        diagonal = _made(halves, (d, phase), shift, rounds, hermitian)
+        diagonal = _factors_of_halves(halves, (d, phase), shift, rounds, hermitian)
         if _is_fit(halves, diagonal.pivots, hermitian):
             grown = sum(half.grown for half in halves)
             entries = sum(half.X.nnz for half in halves)
@@ -142,8 +142,8 @@ def by_sweeps(S: Csr, drop: float, fill: float, rounds: int, hermitian: bool, wh
             return Found(factors, grown, grown - entries, moved, diagonal.widest)
     kind = "positive " if hermitian else ""
     raise InvalidMatrix(
-        f"{who}: no {kind}pivots were found, with up to {SHIFTS[-1]:g} times the diagonal added: "
-        'use factor_sweeps="exact", another preconditioner or a direct solver'
+        f"{caller}: no {kind}pivots were found, with up to {SHIFTS[-1]:g} times the diagonal "
+        'added: use factor_sweeps="exact", another preconditioner or a direct solver'
     )
 
 
@@ -191,7 +191,7 @@ def _merged(X: Csr, A: Csr, P: Csr) -> Csr:
     return known_canonical(merged)
 
 
-class _Made(NamedTuple):
+class _HalvesFactors(NamedTuple):
     """The pivots of factors, their reciprocals, and the products if they were too many."""
 
     pivots: Array
@@ -199,13 +199,13 @@ class _Made(NamedTuple):
     widest: int
 
 
-def _made(
+def _factors_of_halves(
     halves: list[_Half],
     diagonal: tuple[Array, Array],
     shift: float,
     rounds: int,
     hermitian: bool,
-) -> _Made:
+) -> _HalvesFactors:
     """Turn the halves into factors of the matrix plus a multiple of its diagonal."""
     executor, widest = halves[0].A.executor, 0
     a, inverse = (executor.allocate(diagonal[0].shape, diagonal[0].dtype) for _ in range(2))
@@ -220,7 +220,7 @@ def _made(
             half.grown = half.X.nnz
             half.set(_largest(half))
         pivots, inverse = _swept(halves, a, inverse, hermitian)
-    return _Made(pivots, inverse, widest)
+    return _HalvesFactors(pivots, inverse, widest)
 
 
 def _unfit(

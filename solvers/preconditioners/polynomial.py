@@ -105,18 +105,18 @@ class Polynomial(Transposable):
         if kind not in KINDS:
             raise InvalidArgument(f"kind: expected one of {', '.join(KINDS)}, got {kind!r}")
         self.degree, self.kind = whole_number(degree, "degree", 1), kind
-        self._given = None if bounds is None else checked_bounds(bounds)
+        self._user_bounds = None if bounds is None else checked_bounds(bounds)
         super().__init__(A, executor=executor)
 
     def _setup(self, A: Matrix) -> None:
         inverse = inverse_diagonal(A, "Polynomial")
-        self.bounds = self._given or self._estimated(A, inverse)
+        self.bounds = self._user_bounds or self._estimated(A, inverse)
         self.A, self.inverse = A, inverse
         self._temporaries = Temporary(), Temporary(), Temporary()
 
     def _refresh(self, A: Matrix) -> None:
         inverse = inverse_diagonal(A, "Polynomial")
-        self.bounds = self._given or self._estimated(A, inverse)
+        self.bounds = self._user_bounds or self._estimated(A, inverse)
         self.A, self.inverse = A, inverse
 
     def _estimated(self, A: Matrix, inverse: Diagonal) -> tuple[float, float]:

@@ -150,7 +150,7 @@ class Reordering:
         return type(self)._restored, (arrays, self.executor, self.notes)
 
 
-def checked_order(match: Any, order: Any, who: str) -> tuple[bool, str | None]:
+def checked_order(match: Any, order: Any, caller: str) -> tuple[bool, str | None]:
     """Return the options.
 
     Raises
@@ -162,6 +162,6 @@ def checked_order(match: Any, order: Any, who: str) -> tuple[bool, str | None]:
         raise InvalidArgument(f"match: expected True or False, got {match!r}")
     if order is not None and order not in ORDERS:
         raise InvalidArgument(f"order: expected one of {', '.join(ORDERS)}, got {order!r}")
-    if match and who == "Ic":
+    if match and caller == "Ic":
         raise InvalidArgument("match: Ic keeps the matrix Hermitian, which a matching does not")
     return bool(match), order

@@ -89,14 +89,14 @@ class Schwarz(Transposable):
                 "inner: expected a name or settings, from which each member makes its own; got "
                 f"{inner!r}"
             )
-        self._asked, self.overlap = inner, int(overlap)
+        self._requested_inner, self.overlap = inner, int(overlap)
         super().__init__(A, executor=executor)
 
     def _setup(self, A: Any) -> None:
         alone = A.partition is None
-        inner = preconditioner(self._asked, A if alone else self._block(A))
+        inner = preconditioner(self._requested_inner, A if alone else self._block(A))
         if inner is None:
-            raise InvalidArgument(f"inner: {self._asked!r} is no preconditioner")
+            raise InvalidArgument(f"inner: {self._requested_inner!r} is no preconditioner")
         self.notes += [note for note in getattr(inner, "notes", [])]
         # an operator driven by the host may compute sums within its block: it keeps its own
         # executor

@@ -171,12 +171,12 @@ class Sor(Transposable):
             self._sweep(t)
             self._copy(t, y, 1, alpha, beta)
 
-    def _copy(self, x: Array, y: Array, which: int, alpha: complex, beta: complex) -> None:
+    def _copy(self, x: Array, y: Array, letter: int, alpha: complex, beta: complex) -> None:
         """Set ``y = alpha P x + beta y``, into the order of the sweep or back."""
         if self.orders is None:
             self.executor.run(vector.axpby, x, y, alpha, beta)
         else:
-            self.executor.run(vector.gather, self.orders[which], x, y, alpha, beta)
+            self.executor.run(vector.gather, self.orders[letter], x, y, alpha, beta)
 
     def _sweep(self, t: Array) -> None:
         substitute(self.matrix, self.inverse.data, t, upper=self.backward)

@@ -82,7 +82,7 @@ def lgmres(
         operator, M, rtol=rtol, atol=atol, restart=inner_m, augmentation=outer_k,
         maxiter=_iterations(maxiter, lengths),
     )  # fmt: skip
-    solver.given = [_column(solver, v) for v, _ in outer_v or []]
+    solver.start_vectors = [_column(solver, v) for v, _ in outer_v or []]
     b = _vector(b, operator.shape[0])
     result = solver.solve(b, _start(solver, b, x0), callback=callback)
     require_numbers(solver, result)
@@ -161,7 +161,7 @@ def gcrotmk(
     solver = Gcrotmk(
         operator, M, rtol=rtol, atol=atol, restart=m, k=count, maxiter=_iterations(maxiter, lengths)
     )
-    solver.given = [_column(solver, u) for _, u in CU or []]
+    solver.start_vectors = [_column(solver, u) for _, u in CU or []]
     b = _vector(b, operator.shape[0])
     result = solver.solve(b, _start(solver, b, x0), callback=callback)
     require_numbers(solver, result)

@@ -53,11 +53,11 @@ def published_algorithms() -> Iterator[None]:
     from wollemi_bench import published
 
     tables = (of_cuda, of_gpus)
-    before = [dict(table._own) for table in tables]
+    before = [dict(table._registered) for table in tables]
     published.register()
     yield
     for table, own in zip(tables, before, strict=True):
-        table._own = own
+        table._registered = own
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -10,7 +10,7 @@ from scipy.spatial import KDTree
 import wollemi as wl
 from wollemi.solvers.auto import plan
 from wollemi.solvers.auto.facts import find_facts
-from wollemi.solvers.auto.methods import asked_method
+from wollemi.solvers.auto.methods import parsed_method
 from wollemi.solvers.auto.plan import Question, planned
 from wollemi.solvers.auto.pool import PROBING_ITERATIONS
 from wollemi.solvers.auto.properties import FEW_LEVELS, Hints, Properties
@@ -139,7 +139,7 @@ def test_the_table_of_candidates_in_the_documentation_is_that_of_the_pool(row):
     told = next(line for line in lines if line.startswith(f"| {row} |"))
     A = wl.Csr(ROWS[row]())
     question = Question(
-        asked_method("auto", "auto"), 1, 1e-8, None, False, False, "normal", Hints()
+        parsed_method("auto", "auto"), 1, 1e-8, None, False, False, "normal", Hints()
     )
     pool = planned(A, question).pool()
     pool.prepare()
@@ -203,7 +203,7 @@ def first_of(S: sp.csr_array) -> str:
     """Return the method and the preconditioner that come first for a system of a matrix."""
     A = wl.Csr(S)
     question = Question(
-        asked_method("auto", "auto"), 1, 1e-8, None, False, False, "normal", Hints()
+        parsed_method("auto", "auto"), 1, 1e-8, None, False, False, "normal", Hints()
     )
     first = planned(A, question).pool().take(indefinite=False, over=set(), spent=0.0)
     return f"{first.method} {first.label}".strip()
@@ -284,7 +284,7 @@ def _with_some_zeros(n=3000, zeros=100):
 
 def _pool(S):
     question = Question(
-        asked_method("auto", "auto"), 1, 1e-8, None, False, False, "normal", Hints()
+        parsed_method("auto", "auto"), 1, 1e-8, None, False, False, "normal", Hints()
     )
     return planned(wl.Csr(S), question).pool()
 

@@ -20,7 +20,7 @@ from ....core.algorithm import Estimate, Facts, Unsuited
 from ....core.calls import SpmmCall
 from ....core.executor import Array
 from ....core.store import Key
-from ...gpu.products import choice as ml_choice
+from ...gpu.products import choice as product_choice
 from ...gpu.products.algorithm import GpuAlgorithm
 from ...gpu.reductions import every, some
 from ...unified.wrappers import SimtKernel
@@ -124,7 +124,7 @@ class DenseProduct(GpuAlgorithm):
         if expected is None or columns < rules.least_columns:
             return None
         dense, waves = expected.microseconds, on.waves
-        sparse = ml_choice.estimate(statistics, waves, columns, facts.itemsize, on.rules)
+        sparse = product_choice.estimate(statistics, waves, columns, facts.itemsize, on.rules)
         of_cores = constants.of(TensorCoreConstants)
         hopper = on.executor.device.capability == (9, 0)
         if hopper and tensor_choice.reason(facts, waves, of_cores, on.rules):

@@ -18,7 +18,7 @@ import numpy as np
 
 from ....core.algorithm import Estimate, Facts
 from ....core.calls import SddmmCall
-from ...gpu.products import choice as ml_choice
+from ...gpu.products import choice as product_choice
 from ...gpu.products.algorithm import GpuAlgorithm
 from ...unified.wrappers import SimtKernel
 from .constants import DENSE_PRODUCTS, DenseProductConstants
@@ -69,7 +69,7 @@ class SampledPanels(NamedTuple):
     """
 
     rows: int
-    pieces: ml_choice.Pieces
+    pieces: product_choice.Pieces
     first: list[int]
 
 

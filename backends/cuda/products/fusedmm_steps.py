@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from ....core.algorithm import Facts, multiply
 from ....core.calls import FusedmmCall, ProductCall, SddmmCall, SpmmCall
-from ...gpu.products import choice as ml_choice
+from ...gpu.products import choice as product_choice
 from ...gpu.products.adapter import Adapter
 from ...gpu.products.gradients import FusedAlgorithm
 from ...gpu.products.rowwise import weigh
@@ -51,7 +51,7 @@ class TwoSteps(FusedAlgorithm):
 
     def prepare(self, on: Adapter, A: Csr, facts: Facts) -> str:
         """Return the name of the one-pass kernel."""
-        return ml_choice.choose("fusedmm", facts.statistics, on.waves, rules=on.rules).kernel
+        return product_choice.choose("fusedmm", facts.statistics, on.waves, rules=on.rules).kernel
 
     def launches_only(self, on: Adapter, call: ProductCall) -> bool:
         """Return whether the algorithms of both products only launch kernels."""

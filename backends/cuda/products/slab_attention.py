@@ -14,7 +14,7 @@ import numpy as np
 
 from ....core.algorithm import Facts, multiply
 from ....core.calls import FusedmmCall, GradientCall
-from ...gpu.products import choice as ml_choice
+from ...gpu.products import choice as product_choice
 from ...gpu.products import declarations as ml
 from ...gpu.products.adapter import Adapter
 from ...gpu.products.gradients import FusedAlgorithm
@@ -166,7 +166,7 @@ class SlabAttention(FusedAlgorithm):
     def prepare(self, on: Adapter, A: Csr, facts: Facts) -> Any:
         """Return the fallback's state. The lists are made at their first use."""
         return SlabState(
-            ml_choice.choose("fusedmm", facts.statistics, on.waves, rules=on.rules).kernel
+            product_choice.choose("fusedmm", facts.statistics, on.waves, rules=on.rules).kernel
         )
 
     def run(self, on: Adapter, state: SlabState, call: FusedmmCall) -> None:

@@ -9,7 +9,7 @@ from ....core.algorithm import Facts, Unsuited
 from ....core.calls import GradientCall
 from ....core.statistics import RowStatistics
 from ....core.store import Key
-from ...gpu.products import choice as ml_choice
+from ...gpu.products import choice as product_choice
 from ...gpu.products.adapter import Adapter
 from . import row_times, tile_shapes
 from .constants import ATTENTION, SLAB_ATTENTION, AttentionRules, SlabAttentionConstants
@@ -131,7 +131,7 @@ class SlabsOrRows(SlabAttention):
     def prepare(self, on: Adapter, A: Csr, facts: Facts) -> SlabState:
         """Return the state of the fallback: tiles or rows, or rows alone."""
         tiles = TilesOrRows()
-        rest = ml_choice.choose("fusedmm", facts.statistics, on.waves, rules=on.rules).kernel
+        rest = product_choice.choose("fusedmm", facts.statistics, on.waves, rules=on.rules).kernel
         if tiles.objection(on, A, facts) is None and tiles.reason(on, A, facts) is not None:
             try:
                 tiles.prepare(on, A, facts)

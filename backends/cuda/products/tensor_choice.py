@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ....core.algorithm import Facts
 from ...gpu.constants import ROW_PRODUCTS, RowProductConstants
-from ...gpu.products import choice as ml_choice
+from ...gpu.products import choice as product_choice
 from .constants import TENSOR_CORES, TensorCoreConstants
 from .tensor_kernels import tile_shape
 
@@ -68,7 +68,9 @@ def reason(
     True
     """
     mine = with_tensor_cores(facts, rules)
-    others = ml_choice.estimate(facts.statistics, waves, facts.columns, facts.itemsize, by_rows)
+    others = product_choice.estimate(
+        facts.statistics, waves, facts.columns, facts.itemsize, by_rows
+    )
     if mine * rules.margin > others:
         return None
     return (

@@ -17,7 +17,7 @@ import numpy as np
 
 from ....core.algorithm import Facts, multiply
 from ....core.calls import FusedmmCall, GradientCall
-from ...gpu.products import choice as ml_choice
+from ...gpu.products import choice as product_choice
 from ...gpu.products import declarations as ml
 from ...gpu.products.adapter import NOTHING, Adapter
 from ...gpu.products.gradients import FusedAlgorithm
@@ -171,7 +171,7 @@ class TileAttention(FusedAlgorithm):
 
     def prepare(self, on: Adapter, A: Csr, facts: Facts) -> TileState:
         """Make and return the tiles."""
-        rows = ml_choice.choose("fusedmm", facts.statistics, on.waves, rules=on.rules).kernel
+        rows = product_choice.choose("fusedmm", facts.statistics, on.waves, rules=on.rules).kernel
         tiles = tiles_of(on.executor.xp, A)
         longest = tiles.order[:1]
         most = on.executor.to_host(tiles.starts[longest + 1] - tiles.starts[longest])

@@ -17,7 +17,7 @@ from ....core.algorithm import Facts, Unsuited
 from ....core.calls import SddmmCall
 from ....core.executor import Array
 from ....core.store import Key
-from ...gpu.products import choice as ml_choice
+from ...gpu.products import choice as product_choice
 from ...gpu.products import declarations as ml
 from ...gpu.products.adapter import Adapter, AddressedOperand
 from ...gpu.products.algorithm import GpuAlgorithm
@@ -119,7 +119,7 @@ class TileLists(NamedTuple):
     blocks: Array
     places: Array
     codes: Array
-    plain: ml_choice.Pieces
+    plain: product_choice.Pieces
 
 
 class TileEntries(NamedTuple):
@@ -302,7 +302,7 @@ class Tile(GpuAlgorithm):
     def _plain(
         on: Adapter,
         A: Csr,
-        items: ml_choice.Pieces,
+        items: product_choice.Pieces,
         verdict: int,
         k: int,
         C: AddressedOperand,

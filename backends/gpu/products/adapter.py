@@ -9,7 +9,7 @@ from ....core.executor import Array
 from ....core.store import Key
 from ...unified.wrappers import SimtKernel
 from ..constants import RowProductConstants
-from . import choice as ml_choice
+from . import choice as product_choice
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from ....core.formats.csr import Csr
 
-_PIECES: Key[ml_choice.Pieces] = Key("pieces of rows")
+_PIECES: Key[product_choice.Pieces] = Key("pieces of rows")
 
 #: The largest index, by the index width in bytes.
 _LARGEST = {4: 2**31 - 1, 8: 2**63 - 1}
@@ -69,7 +69,7 @@ class Adapter(ABC):
         """Return the address of scratch memory for the launches of one call."""
 
     @abstractmethod
-    def cut(self, indptr: Array, piece: int, *, sampled: bool) -> ml_choice.Pieces:
+    def cut(self, indptr: Array, piece: int, *, sampled: bool) -> product_choice.Pieces:
         """Return the result of :func:`.choice.cut_rows` as arrays of the device."""
 
     @abstractmethod
@@ -84,10 +84,10 @@ class Adapter(ABC):
     ) -> None:
         """Launch a kernel for a number of work-items."""
 
-    def pieces(self, A: Csr, piece: int, *, sampled: bool) -> ml_choice.Pieces:
+    def pieces(self, A: Csr, piece: int, *, sampled: bool) -> product_choice.Pieces:
         """Return the row segments for waves, made once per pattern; whole rows for ``piece`` 0."""
         if not piece:
-            return ml_choice.Pieces(A.shape[0], A.indptr)
+            return product_choice.Pieces(A.shape[0], A.indptr)
         return A._pattern.get(
             _PIECES.of_size(piece, sampled), lambda: self.cut(A.indptr, piece, sampled=sampled)
         )

@@ -23,7 +23,7 @@ from ..base import GpuExecutor
 from ..repeatable import Repeatable, RepeatedLaunches, Span
 from ..table import algorithms, kernel
 from . import adapter, repeated
-from . import choice as ml_choice
+from . import choice as product_choice
 from . import declarations as ml
 from .algorithm import GpuAlgorithm
 from .few_columns import FewColumns
@@ -85,10 +85,10 @@ class CupyAdapter(adapter.Adapter):
         self.scratched.add(Span(begin, begin + nbytes))
         return begin
 
-    def cut(self, indptr: Array, piece: int, *, sampled: bool) -> ml_choice.Pieces:
+    def cut(self, indptr: Array, piece: int, *, sampled: bool) -> product_choice.Pieces:
         """Return the list of pieces of rows."""
-        result: ml_choice.Pieces = self.executor.planned(
-            int(indptr.size), ml_choice.cut_rows, indptr, piece=piece, sampled=sampled
+        result: product_choice.Pieces = self.executor.planned(
+            int(indptr.size), product_choice.cut_rows, indptr, piece=piece, sampled=sampled
         )
         return result
 
@@ -217,7 +217,7 @@ def traced(executor: GpuExecutor, call: TracedCall) -> Repeatable | None:
     if name == "auto":
         facts = facts_of(A, columns, call.dense.dtype.name)
         on = CupyAdapter(executor)
-        name = ml_choice.choose(
+        name = product_choice.choose(
             "fusedmm", facts.statistics, on.waves, columns, facts.itemsize, on.rules
         ).kernel
     if name not in (FusedmmRowSplit.name, FusedmmRowSegments.name):

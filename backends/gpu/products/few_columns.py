@@ -11,7 +11,7 @@ from ...simt import kernels as simt
 from ..arguments import At
 from ..constants import SpmvConstants
 from ..spmv import selection
-from . import choice as ml_choice
+from . import choice as product_choice
 from .algorithm import GpuAlgorithm
 
 if TYPE_CHECKING:
@@ -34,9 +34,11 @@ class FewColumns(GpuAlgorithm):
     def reason(self, on: Adapter, A: Csr, facts: Facts) -> str | None:
         """Return that rows are similar and columns are few, or None."""
         s, columns = facts.statistics, facts.columns
-        if not 1 < columns <= on.rules.kept_columns or ml_choice.is_skewed(s, on.waves, on.rules):
+        if not 1 < columns <= on.rules.kept_columns or product_choice.is_skewed(
+            s, on.waves, on.rules
+        ):
             return None
-        choice = ml_choice.choose("spmm", s, on.waves, columns, facts.itemsize, on.rules)
+        choice = product_choice.choose("spmm", s, on.waves, columns, facts.itemsize, on.rules)
         if choice.kernel != "eb-pr":
             return None
         return f"{columns} columns are few: the lanes of a row keep the sums of all of them"

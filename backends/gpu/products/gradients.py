@@ -10,7 +10,7 @@ from ....core.algorithm import multiply
 from ....core.calls import GradientCall, SddmmCall, SpmmCall
 from ....core.dtypes import is_narrow
 from ....core.store import Key
-from . import choice as ml_choice
+from . import choice as product_choice
 from .adapter import Adapter
 from .algorithm import GpuAlgorithm
 from .gradient_kernels import OF_ENTRIES, OF_VALUED_ENTRIES, GradientKernels, launch_gradients
@@ -56,7 +56,9 @@ def rows_do(on: Adapter, call: GradientCall) -> bool:
 
     def even() -> bool:
         transposed, _ = call.A.transposed_pattern()
-        choice = ml_choice.choose("fusedmm", transposed.row_statistics, on.waves, rules=on.rules)
+        choice = product_choice.choose(
+            "fusedmm", transposed.row_statistics, on.waves, rules=on.rules
+        )
         return choice.kernel == "row-split"
 
     return call.A._pattern.get(_EVEN, even)

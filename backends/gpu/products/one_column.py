@@ -8,7 +8,7 @@ from ....core.algorithm import Facts, multiply
 from ....core.calls import SpmmCall, SpmvCall
 from ....core.dtypes import ML_DTYPES
 from ....core.operations import matrix as operations
-from . import choice as ml_choice
+from . import choice as product_choice
 from .algorithm import GpuAlgorithm
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class OneColumn(GpuAlgorithm):
 
     def prepare(self, on: Adapter, A: Csr, facts: Facts) -> str:
         """Return the name of the kernel for values that do not belong to ``A``."""
-        return ml_choice.choose(
+        return product_choice.choose(
             "spmm", facts.statistics, on.waves, 1, facts.itemsize, on.rules, lean=A.is_lean
         ).kernel
 

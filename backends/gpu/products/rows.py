@@ -12,7 +12,7 @@ from ....core.algorithm import Facts
 from ....core.calls import FusedmmCall, SddmmCall, SpmmCall, TracedCall
 from ....core.edge_functions.program import program_of
 from ...unified.wrappers import SimtKernel
-from . import choice as ml_choice
+from . import choice as product_choice
 from . import declarations as ml
 from .adapter import Adapter
 from .algorithm import RowAlgorithm
@@ -31,7 +31,7 @@ class _Rows(RowAlgorithm):
         """Return the number of entries per piece; 0 if rows are whole."""
         return 0
 
-    def prepare(self, on: Adapter, A: Csr, facts: Facts) -> ml_choice.Pieces:
+    def prepare(self, on: Adapter, A: Csr, facts: Facts) -> product_choice.Pieces:
         """Return the rows, or cut them."""
         return on.pieces(A, self.piece(on, facts), sampled=self.product == "sddmm")
 
@@ -43,7 +43,7 @@ class SpmmRowSplit(_Rows):
     source: ClassVar[str] = "Zubair and Bauinger (2023)"
     product: ClassVar[str] = "spmm"
 
-    def run(self, on: Adapter, state: ml_choice.Pieces, call: SpmmCall) -> None:
+    def run(self, on: Adapter, state: product_choice.Pieces, call: SpmmCall) -> None:
         """Multiply, then sum the pieces of cut rows."""
         by_rows(on, state, call)
 
@@ -56,7 +56,7 @@ class SpmmRowSegments(SpmmRowSplit):
 
     def piece(self, on: Adapter, facts: Facts) -> int:
         """Return the number of entries per segment."""
-        return ml_choice.summed_piece(facts.statistics, facts.columns, on.rules)
+        return product_choice.summed_piece(facts.statistics, facts.columns, on.rules)
 
 
 class SddmmRowSplit(_Rows):
@@ -66,7 +66,7 @@ class SddmmRowSplit(_Rows):
     source: ClassVar[str] = "Zubair and Bauinger (2023)"
     product: ClassVar[str] = "sddmm"
 
-    def run(self, on: Adapter, state: ml_choice.Pieces, call: SddmmCall) -> None:
+    def run(self, on: Adapter, state: product_choice.Pieces, call: SddmmCall) -> None:
         """Assign some entries of a row to each wave."""
         A, C, S = call.A, call.C, call.S
         batch, _, k = C.shape
@@ -106,15 +106,15 @@ class FusedmmRowSplit(_Rows, FusedAlgorithm):
     source: ClassVar[str] = "Rahman et al. (2021)"
     product: ClassVar[str] = "fusedmm"
 
-    def has_rows(self, state: ml_choice.Pieces) -> bool:
+    def has_rows(self, state: product_choice.Pieces) -> bool:
         """Return whether no row was cut."""
         return not state.lines
 
-    def run(self, on: Adapter, state: ml_choice.Pieces, call: FusedmmCall) -> None:
+    def run(self, on: Adapter, state: product_choice.Pieces, call: FusedmmCall) -> None:
         """Assign rows or pieces to waves; if D is B, its rows are loaded only once."""
         self._launch(on, state, call, call.edge, ml.csr_fusedmm, ())
 
-    def run_traced(self, on: Adapter, state: ml_choice.Pieces, call: TracedCall) -> None:
+    def run_traced(self, on: Adapter, state: product_choice.Pieces, call: TracedCall) -> None:
         """Do the same with a user-defined function, before a softmax or alone."""
         kernel = ml.with_function(ml.csr_fusedmm_traced, call.function)
         inputs = sum((on.operand(given) for given in call.inputs), ())
@@ -123,7 +123,7 @@ class FusedmmRowSplit(_Rows, FusedAlgorithm):
     def _launch(
         self,
         on: Adapter,
-        state: ml_choice.Pieces,
+        state: product_choice.Pieces,
         call: FusedmmCall | TracedCall,
         edge: str,
         kernel: SimtKernel,

@@ -8,7 +8,7 @@ from ....core.algorithm import Facts
 from ....core.calls import SddmmCall
 from ....core.executor import Array
 from ...unified.wrappers import SimtKernel
-from . import choice as ml_choice
+from . import choice as product_choice
 from . import declarations as ml
 from .algorithm import GpuAlgorithm
 from .dots import dot_constants, itemsize
@@ -62,7 +62,7 @@ class Flat(GpuAlgorithm):
         nbytes = facts.columns * itemsize(facts.dtype)
         if nbytes > on.rules.flat_bytes:
             return None
-        if ml_choice.choose("sddmm", s, on.waves, rules=on.rules).kernel != "row-split":
+        if product_choice.choose("sddmm", s, on.waves, rules=on.rules).kernel != "row-split":
             return f"the longest row has {s.longest} entries: waves have entries, not rows"
         if nbytes <= on.rules.flat_few_bytes and s.mean < on.rules.flat_short:
             return f"rows have {s.mean:.1f} entries on average: waves have entries, not rows"

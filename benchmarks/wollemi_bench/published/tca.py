@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from wollemi.backends.cuda.products.launches import launch_kernel
 from wollemi.backends.gpu import launch
-from wollemi.backends.gpu.products import choice as ml_choice
+from wollemi.backends.gpu.products import choice as product_choice
 from wollemi.backends.gpu.products import declarations as ml
 from wollemi.backends.gpu.products.adapter import Adapter
 from wollemi.backends.gpu.products.algorithm import GpuAlgorithm
@@ -74,14 +74,14 @@ class Tca(GpuAlgorithm):
         """Return None: it is there to be measured against."""
         return None
 
-    def prepare(self, on: Adapter, A: Csr, facts: Facts) -> ml_choice.Pieces:
+    def prepare(self, on: Adapter, A: Csr, facts: Facts) -> product_choice.Pieces:
         """Return the items of warps: rows, or row segments where some rows are long."""
-        choice = ml_choice.of_waves(
+        choice = product_choice.of_waves(
             facts.statistics, on.waves, on.rules.summed_piece, rules=on.rules
         )
         return on.pieces(A, choice.piece, sampled=False)
 
-    def run(self, on: Adapter, state: ml_choice.Pieces, call: SpmmCall) -> None:
+    def run(self, on: Adapter, state: product_choice.Pieces, call: SpmmCall) -> None:
         """Give warps rows or pieces of them, and add up the pieces."""
         items = state
         A, values, B, C = call.A, call.values, call.B, call.C

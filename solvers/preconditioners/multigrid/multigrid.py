@@ -147,7 +147,7 @@ class Multigrid(Preconditioner):
         dtype: Any = None,
         executor: Executor | str | None = None,
     ) -> None:
-        self._given = list(levels)
+        self._user_levels = list(levels)
         self._set_options(smoother, cycle, sweeps, coarsest, dtype)
         super().__init__(A, executor=executor)
 
@@ -225,7 +225,7 @@ class Multigrid(Preconditioner):
 
     def _hierarchy(self, A: Matrix) -> list[LevelMatrices]:
         """Return the matrices of all levels."""
-        levels = checked_levels(self._given or [A], A.executor)
+        levels = checked_levels(self._user_levels or [A], A.executor)
         if levels[0].A.shape != A.shape:
             raise ShapeMismatch(
                 f"levels: the first one has a matrix of {levels[0].A.shape[0]} rows, and A has "

@@ -15,7 +15,7 @@ import numpy as np
 
 from ....core.distributed.assembly import halos_of
 from ....core.distributed.halo import Ghosts, Halo, fill_ghosts
-from ....core.distributed.index_arrays import distinct_of_sorted, here, stacked, stored
+from ....core.distributed.index_arrays import distinct_of_sorted, index_array, stacked, stored
 from ....core.distributed.partition import Partition
 from ....core.distributed.products import rows_needed, shared_rows
 from ....core.distributed.transposes import entries_of_others
@@ -136,8 +136,8 @@ def _dependent_rows(A: SharedCsr, S: Csr) -> tuple[Csr, Halo | None]:
     order = np.argsort(at, kind="stable")
     lengths = np.bincount(at, minlength=ghosts.size + beside.size)
     none = np.zeros(0, np.int64)
-    indptr = stacked(executor, none, here(executor, S.indptr), S.nnz + np.cumsum(lengths))
-    indices = stacked(executor, none, here(executor, S.indices), theirs.columns[order])
+    indptr = stacked(executor, none, index_array(executor, S.indptr), S.nnz + np.cumsum(lengths))
+    indices = stacked(executor, none, index_array(executor, S.indices), theirs.columns[order])
     rows = Csr._from_arrays(
         S.executor,
         (S.shape[0] + int(lengths.size), S.shape[1]),

@@ -99,9 +99,9 @@ def smoothers_of(
             raise InvalidArgument(
                 f"smoother: expected one or a pair (before, after), got {len(choice)} of them"
             )
-        first, second = (_made(one, A) for one in choice)
+        first, second = (_smoother_of(one, A) for one in choice)
         return Smoother(A, first, _weight(A, first)), Smoother(A, second, _weight(A, second))
-    M = _made(choice, A)
+    M = _smoother_of(choice, A)
     before = Smoother(A, M, _weight(A, M))
     if isinstance(M, HERMITIAN) or not is_hermitian():
         return before, before
@@ -126,7 +126,7 @@ def settled(choice: Any, is_hermitian: Callable[[], bool]) -> Any:
     return settings.replace(fraction=LOWER if is_hermitian() else LOWER_OF_OTHERS)
 
 
-def _made(choice: Any, A: Matrix) -> LinOp:
+def _smoother_of(choice: Any, A: Matrix) -> LinOp:
     if isinstance(choice, (str, Settings)):
         smoother = preconditioner(choice, A)
     elif callable(choice) and not isinstance(choice, LinOp):

@@ -168,16 +168,16 @@ def _gradients_by_steps(inputs: tuple[Any, ...], gradient: Tensor) -> tuple[Tens
 
 
 def _backward(
-    inputs: tuple[Any, ...], needs: Sequence[bool], out: Tensor, gradient: Tensor
+    inputs: tuple[Any, ...], needs_grad: Sequence[bool], out: Tensor, gradient: Tensor
 ) -> tuple[Any, ...]:
     return None, None, *_gradients_by_steps(inputs, gradient), None
 
 
 def _kept_backward(
-    inputs: tuple[Any, ...], needs: Sequence[bool], out: Any, gradient: Tensor
+    inputs: tuple[Any, ...], needs_grad: Sequence[bool], out: Any, gradient: Tensor
 ) -> tuple[Any, ...]:
     if torch.is_grad_enabled() or forward_ad._current_level >= 0:
-        return _backward(inputs, needs, out[0], gradient)
+        return _backward(inputs, needs_grad, out[0], gradient)
     *operands, slope = inputs
     return None, None, *_gradients(*operands, gradient, *out, slope), None
 

@@ -56,7 +56,7 @@ def _counts(inputs: tuple[Any, ...], out: Tensor) -> Tensor:
 
 
 def _max_backward(
-    inputs: tuple[Any, ...], needs: Sequence[bool], out: Tensor, gradient: Tensor
+    inputs: tuple[Any, ...], needs_grad: Sequence[bool], out: Tensor, gradient: Tensor
 ) -> tuple[Any, ...]:
     indptr, indices, B = inputs
     shares = gradient / _counts(inputs, out)
@@ -71,10 +71,12 @@ def _max_jvp(inputs: tuple[Any, ...], tangents: Sequence[Any], out: Tensor) -> T
 
 
 def _equal_backward(
-    inputs: tuple[Any, ...], needs: Sequence[bool], out: Tensor, gradient: Tensor
+    inputs: tuple[Any, ...], needs_grad: Sequence[bool], out: Tensor, gradient: Tensor
 ) -> tuple[Any, ...]:
     indptr, indices, X, Y, _, transposed = inputs
-    of_G = spmm_where_equal(indptr, indices, Y, X, gradient, not transposed) if needs[4] else None
+    of_G = (
+        spmm_where_equal(indptr, indices, Y, X, gradient, not transposed) if needs_grad[4] else None
+    )
     return None, None, None, None, of_G, None  # the derivatives for X and Y are 0 almost everywhere
 
 

@@ -72,7 +72,7 @@ def _fake(
 
 
 def _backward(
-    inputs: tuple[Any, ...], needs: Sequence[bool], out: Tensor, gradient: Tensor
+    inputs: tuple[Any, ...], needs_grad: Sequence[bool], out: Tensor, gradient: Tensor
 ) -> tuple[Any, ...]:
     indptr, indices, _, columns, transposed, mean = inputs
     of_B = sum_of_neighbours(indptr, indices, gradient, columns, not transposed, mean)

@@ -106,8 +106,8 @@ def log_determinant(
         held = known_pattern(sparse, "log_determinant")
         if rtol is None and not isinstance(solver, Settings):
             rtol = determinant.ESTIMATED[weights.dtype.name]
-        how = {"solver": solver, "M": M, "rtol": rtol}
-        return _estimated(held, weights, probes, steps, seed, how)
+        solve_options = {"solver": solver, "M": M, "rtol": rtol}
+        return _estimated(held, weights, probes, steps, seed, solve_options)
     (weights,), lead = folded((weights, 1))
     return log_determinant_p.bind(*sparse.arrays, weights, **sparse.params).reshape(lead)
 
@@ -197,7 +197,7 @@ ad.primitive_transposes[derivative_p] = _derivative_transpose
 
 
 def _estimated(
-    held: Held, values: jax.Array, probes: int, steps: int, seed: int, how: dict[str, Any]
+    held: Held, values: jax.Array, probes: int, steps: int, seed: int, solve_options: dict[str, Any]
 ) -> jax.Array:
     A = held.on_host
     n = A.shape[0]
@@ -212,7 +212,7 @@ def _estimated(
     def derivative(primals: Sequence[jax.Array], tangents: Sequence[jax.Array]) -> jax.Array:
         (v,), (t,) = primals, tangents
         Z = jnp.asarray(signs, v.dtype)
-        X = solve(A, Z, values=v, **how)
+        X = solve(A, Z, values=v, **solve_options)
         return estimate(v), (sampled(A, X, Z) * t).sum() / probes
 
     # The matrix is symmetric for any given values.

@@ -290,13 +290,13 @@ class Solver(lx.AbstractLinearSolver):
         options : dict
             Ignored.
         """
-        how: dict[str, Any] = {
+        solve_options: dict[str, Any] = {
             "solver": self.solver,
             "M": self.M,
             "rtol": self.rtol,
             "atol": self.atol,
         }
-        x = solve(state.pattern, vector, values=state.values, maxiter=self.maxiter, **how)
+        x = solve(state.pattern, vector, values=state.values, maxiter=self.maxiter, **solve_options)
         return x, lx.RESULTS.successful, {}
 
     def transpose(self, state: SparseLinearOperator, options: dict[str, Any]) -> tuple[Any, Any]:

@@ -80,12 +80,12 @@ def _wide(x: Values) -> Values:
     return x.astype(np.float32) if x.dtype.itemsize < 4 else x
 
 
-def _reduced(A: Csr, x: HostArray, how: np.ufunc) -> HostArray:
+def _reduced(A: Csr, x: HostArray, ufunc: np.ufunc) -> HostArray:
     """Return a reduction of each row's entries in a wide dtype; empty rows give 0."""
     rows, starts = _starts(A)
     out = np.zeros((x.shape[0], A.shape[0]), x.dtype)
     if rows.size:
-        out[:, rows] = how.reduceat(x, starts, axis=1)
+        out[:, rows] = ufunc.reduceat(x, starts, axis=1)
     return out
 
 

@@ -105,14 +105,16 @@ def solve(
     if dtype not in (jnp.float32, jnp.float64):
         raise UnsupportedDtype(f"solve: expected float32 or float64, got {dtype}")
     (weights, block), lead = folded((weights.astype(dtype), 1), (block.astype(dtype), 2))
-    how = describe(solver, M, rtol, atol, maxiter)
-    x = solve_p.bind(*sparse.arrays, weights, block, how=how, adjoint=False, **sparse.params)
+    request = describe(solver, M, rtol, atol, maxiter)
+    x = solve_p.bind(
+        *sparse.arrays, weights, block, request=request, adjoint=False, **sparse.params
+    )
     x = x.reshape(*lead, *x.shape[1:])
     return x[..., 0] if vector else x
 
 
 def _solve_kernel(
-    A: Csr, blocks: int, values: HostArray, b: HostArray, *, how: str, adjoint: bool
+    A: Csr, blocks: int, values: HostArray, b: HostArray, *, request: str, adjoint: bool
 ) -> Any:
     if adjoint:
         A, order = A.transposed_pattern()
@@ -121,23 +123,23 @@ def _solve_kernel(
         return np.zeros((blocks, *b.shape[1:]), b.dtype)
     if values.shape[0] == 1:  # the right-hand sides of one matrix form one block
         _, n, k = b.shape
-        x = _one(A, values[0], b.transpose(1, 0, 2).reshape(n, -1), how)
+        x = _one(A, values[0], b.transpose(1, 0, 2).reshape(n, -1), request)
         return x.reshape(n, -1, k).transpose(1, 0, 2)
     whole = np.broadcast_to(b, (blocks, *b.shape[1:]))
     on = A.executor  # a solver's stored data must not refer to XLA's memory
-    return solved_together(A, on.copy(values), on.copy(whole), how)
+    return solved_together(A, on.copy(values), on.copy(whole), request)
 
 
-def _one(A: Csr, values: HostArray, b: HostArray, how: str) -> HostArray:
+def _one(A: Csr, values: HostArray, b: HostArray, request: str) -> HostArray:
     # A solver's stored data must not refer to XLA's memory.
     on = A.executor
     matrix = Csr._from_arrays(on, A.shape, on.copy(values), A.indices, A.indptr)
     matrix._pattern = A._pattern
-    return solved(matrix, on.copy(b), how)
+    return solved(matrix, on.copy(b), request)
 
 
 def _solve_steps(
-    A: Csr, operands: Sequence[Array], out: Array, *, how: str, adjoint: bool
+    A: Csr, operands: Sequence[Array], out: Array, *, request: str, adjoint: bool
 ) -> Sequence[Step]:
     """Solve on a device; this runs in Python at every call."""
 
@@ -151,11 +153,11 @@ def _solve_steps(
         if own.shape[0] == 1:
             n, k = b.shape[1:]
             whole = xp.broadcast_to(b, (blocks, n, k)).transpose(1, 0, 2).reshape(n, -1)
-            x = _one(pattern, own[0], whole, how)
+            x = _one(pattern, own[0], whole, request)
             out[...] = x.reshape(n, -1, k).transpose(1, 0, 2)
         else:
             right = xp.ascontiguousarray(xp.broadcast_to(b, out.shape))
-            out[...] = solved_together(pattern, xp.ascontiguousarray(own), right, how)
+            out[...] = solved_together(pattern, xp.ascontiguousarray(own), right, request)
 
     return [apart(A.executor, solve_there)]
 
@@ -172,11 +174,11 @@ def _jvp(
     tangents: Sequence[jax.Array],
     *,
     adjoint: bool,
-    how: str,
+    request: str,
     **known: object,
 ) -> tuple[jax.Array, jax.Array | ad.Zero]:
     *pattern, values, _ = primals
-    x = solve_p.bind(*primals, adjoint=adjoint, how=how, **known)
+    x = solve_p.bind(*primals, adjoint=adjoint, request=request, **known)
     t_values, t_b = map(given, tangents[-2:])
     right = t_b
     if t_values is not None:
@@ -185,17 +187,17 @@ def _jvp(
         right = -moved if t_b is None else t_b - moved
     if right is None:
         return x, ad.Zero.from_primal_value(x)
-    return x, solve_p.bind(*pattern, values, right, adjoint=adjoint, how=how, **known)
+    return x, solve_p.bind(*pattern, values, right, adjoint=adjoint, request=request, **known)
 
 
 def _transpose(
-    gradient: jax.Array, *primals: jax.Array, adjoint: bool, how: str, **known: object
+    gradient: jax.Array, *primals: jax.Array, adjoint: bool, request: str, **known: object
 ) -> list[Any]:
     *pattern, values, b = primals
     rest: list[Any] = [None] * (len(primals) - 1)
     if type(gradient) is ad.Zero:
         return [*rest, ad.Zero(b.aval)]
-    found = solve_p.bind(*pattern, values, gradient, adjoint=not adjoint, how=how, **known)
+    found = solve_p.bind(*pattern, values, gradient, adjoint=not adjoint, request=request, **known)
     return [*rest, as_blocks(found, b.aval.shape[0])]
 
 

@@ -103,7 +103,7 @@ def eigsh(
     (symmetric,), lead = folded((symmetric, 1))
     pairs = eigenpairs_p.bind(
         symmetric,
-        how=spectrum.describe_eigsh(k, which, sigma),
+        request=spectrum.describe_eigsh(k, which, sigma),
         system=describe_symmetric(solver, M, rtol, sparse.shape[0] + 1),
         **sparse.params,
     )
@@ -159,7 +159,7 @@ def svds(
     (weights,), lead = folded((weights_of(sparse, values, "svds"), 1))
     pairs = triplets_p.bind(
         weights,
-        how=spectrum.describe_svds(k, which),
+        request=spectrum.describe_svds(k, which),
         system=describe_symmetric(solver, M, rtol, sum(sparse.shape) + 1),
         **sparse.params,
     )
@@ -197,21 +197,21 @@ def _values_jvp(held: Held, primals: Sequence[jax.Array], tangents: Sequence[jax
 def _kernels(function: Callable[[Csr, str], Array]) -> tuple[Callable[..., Any], ...]:
     """Return the host and device kernels that apply a function to each matrix."""
 
-    def one(A: Csr, values: Array, how: str) -> Array:
+    def one(A: Csr, values: Array, request: str) -> Array:
         on = A.executor
         matrix = Csr._from_arrays(on, A.shape, on.copy(values), A.indices, A.indptr)
         matrix._pattern = A._pattern
-        return function(matrix, how)
+        return function(matrix, request)
 
-    def kernel(A: Csr, blocks: int, values: HostArray, *, how: str, system: str) -> Any:
-        return np.stack([one(A, v, how) for v in values])
+    def kernel(A: Csr, blocks: int, values: HostArray, *, request: str, system: str) -> Any:
+        return np.stack([one(A, v, request) for v in values])
 
     def steps(
-        A: Csr, operands: Sequence[Array], out: Array, *, how: str, system: str
+        A: Csr, operands: Sequence[Array], out: Array, *, request: str, system: str
     ) -> Sequence[Step]:
         def compute() -> None:
             for values, pairs in zip(operands[0], out, strict=True):
-                pairs[...] = one(A, values, how)
+                pairs[...] = one(A, values, request)
 
         return [apart(A.executor, compute)]
 
@@ -221,13 +221,13 @@ def _kernels(function: Callable[[Csr, str], Array]) -> tuple[Callable[..., Any],
 _pairs, _pairs_there = _kernels(spectrum.eigenpairs)
 eigenpairs_p = define(
     HostKernel("eigenpairs", _pairs, (ENTRIES,), DENSE),
-    lambda m, n, e, v, how, system: (n + 1, spectrum.count_of(how)),
+    lambda m, n, e, v, request, system: (n + 1, spectrum.count_of(request)),
     device=_pairs_there,
 )
 _triplets, _triplets_there = _kernels(spectrum.singular_triplets)
 triplets_p = define(
     HostKernel("singular_triplets", _triplets, (ENTRIES,), DENSE),
-    lambda m, n, e, v, how, system: (m + n + 1, spectrum.count_of(how)),
+    lambda m, n, e, v, request, system: (m + n + 1, spectrum.count_of(request)),
     device=_triplets_there,
 )
 
@@ -268,7 +268,7 @@ def _tangent(
     found = solve_p.bind(
         bordered_values.reshape(b * k, -1),
         right,
-        how=system,
+        request=system,
         adjoint=False,
         pattern=pattern,
         columns=n + 1,
@@ -283,11 +283,13 @@ def _eigenpairs_jvp(
     *,
     pattern: Held,
     columns: int,
-    how: str,
+    request: str,
     system: str,
 ) -> tuple[jax.Array, jax.Array | ad.Zero]:
     (values,), (t,) = primals, tangents
-    pairs = eigenpairs_p.bind(values, pattern=pattern, columns=columns, how=how, system=system)
+    pairs = eigenpairs_p.bind(
+        values, pattern=pattern, columns=columns, request=request, system=system
+    )
     if given(t) is None:
         return pairs, total(pairs)
     return pairs, _tangent(pattern, values, pairs, t, system)
@@ -299,11 +301,13 @@ def _triplets_jvp(
     *,
     pattern: Held,
     columns: int,
-    how: str,
+    request: str,
     system: str,
 ) -> tuple[jax.Array, jax.Array | ad.Zero]:
     (values,), (t,) = primals, tangents
-    pairs = triplets_p.bind(values, pattern=pattern, columns=columns, how=how, system=system)
+    pairs = triplets_p.bind(
+        values, pattern=pattern, columns=columns, request=request, system=system
+    )
     if given(t) is None:
         return pairs, total(pairs)
     both = jordan(pattern.on_host)

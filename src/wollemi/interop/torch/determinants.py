@@ -104,8 +104,8 @@ def log_determinant(
         return result
     if rtol is None and not isinstance(solver, Settings):
         rtol = determinant.ESTIMATED[str(weights.dtype).removeprefix("torch.")]
-    how = describe(solver, M, rtol, 0.0, None)
-    return _estimated(matrix, weights, np.random.default_rng(seed), probes, steps, how)
+    request = describe(solver, M, rtol, 0.0, None)
+    return _estimated(matrix, weights, np.random.default_rng(seed), probes, steps, request)
 
 
 # ---- by factors
@@ -151,7 +151,7 @@ def _of_entries(indptr: Tensor, indices: Tensor, values: Tensor, *others: Any) -
 
 
 def _logarithm_backward(
-    inputs: Inputs, needs: Sequence[bool], out: Tensor, gradient: Tensor
+    inputs: Inputs, needs_grad: Sequence[bool], out: Tensor, gradient: Tensor
 ) -> Gradients:
     return None, None, gradient[..., None] * _inverse(*inputs)
 
@@ -162,7 +162,7 @@ def _logarithm_jvp(inputs: Inputs, tangents: Tangents, out: Tensor) -> Tensor:
 
 
 def _inverse_backward(
-    inputs: Inputs, needs: Sequence[bool], out: Tensor, gradient: Tensor
+    inputs: Inputs, needs_grad: Sequence[bool], out: Tensor, gradient: Tensor
 ) -> Gradients:
     return None, None, -_derivative(*inputs, gradient)
 
@@ -173,9 +173,9 @@ def _inverse_jvp(inputs: Inputs, tangents: Tangents, out: Tensor) -> Tensor:
 
 
 def _derivative_backward(
-    inputs: Inputs, needs: Sequence[bool], out: Tensor, gradient: Tensor
+    inputs: Inputs, needs_grad: Sequence[bool], out: Tensor, gradient: Tensor
 ) -> Gradients:
-    if needs[2]:
+    if needs_grad[2]:
         raise _no_third_derivatives()
     return None, None, None, _derivative(*inputs[:3], gradient)  # the operation is self-adjoint
 
@@ -225,7 +225,7 @@ _derivative: Operator = define(
 
 
 def _estimate_kernel(
-    indptr: Tensor, indices: Tensor, values: Tensor, Z: Tensor, steps: int, how: str
+    indptr: Tensor, indices: Tensor, values: Tensor, Z: Tensor, steps: int, request: str
 ) -> Tensor:
     lead, blocks = values.shape[:-1], math.prod(values.shape[:-1])
     every = values.reshape(blocks, values.shape[-1]), Z.reshape(blocks, *Z.shape[-2:])
@@ -240,14 +240,14 @@ def _estimate_kernel(
 
 def _sampled_mean(inputs: Inputs) -> Tensor:
     """Return the mean of ``(A^-1 z) z^T`` at the positions of the pattern."""
-    indptr, indices, values, Z, _, how = inputs
-    X = solve_system(indptr, indices, values, Z, how)
+    indptr, indices, values, Z, _, request = inputs
+    X = solve_system(indptr, indices, values, Z, request)
     mean: Tensor = sddmm(indptr, indices, X, Z, "auto") / Z.shape[-1]
     return mean
 
 
 def _estimate_backward(
-    inputs: Inputs, needs: Sequence[bool], out: Tensor, gradient: Tensor
+    inputs: Inputs, needs_grad: Sequence[bool], out: Tensor, gradient: Tensor
 ) -> Gradients:
     return None, None, gradient[..., None] * _sampled_mean(inputs), None, None, None
 
@@ -259,7 +259,7 @@ def _estimate_jvp(inputs: Inputs, tangents: Tangents, out: Tensor) -> Tensor:
 
 _estimate: Operator = define(
     "estimated_log_determinant(Tensor indptr, Tensor indices, Tensor values, Tensor Z, "
-    "SymInt steps, str how) -> Tensor",
+    "SymInt steps, str request) -> Tensor",
     kernel=_estimate_kernel,
     fake=_of_blocks,
     backward=_estimate_backward,
@@ -269,7 +269,7 @@ _estimate: Operator = define(
 
 
 def _estimated(
-    A: Csr, values: Tensor, rng: np.random.Generator, probes: int, steps: int, how: str
+    A: Csr, values: Tensor, rng: np.random.Generator, probes: int, steps: int, request: str
 ) -> Tensor:
     """Return the estimate for the symmetric part."""
     n, mirrored = A.shape[0], indices_on(A, "mirror", mirror(A), values.device)
@@ -277,7 +277,7 @@ def _estimated(
     signs = torch.from_numpy(rng.integers(0, 2, (n, probes)) * 2 - 1).to(values)
     indptr, indices, _ = pattern_tensors(A, values.device)
     Z = signs.expand(*mean.shape[:-1], n, probes)
-    result: Tensor = _estimate(indptr, indices, mean, Z, steps, how)
+    result: Tensor = _estimate(indptr, indices, mean, Z, steps, request)
     return result
 
 

@@ -232,7 +232,7 @@ def _function_fake(
 
 
 def _function_backward(
-    inputs: Inputs, needs: Sequence[bool], out: Tensor, gradient: Tensor
+    inputs: Inputs, needs_grad: Sequence[bool], out: Tensor, gradient: Tensor
 ) -> Gradients:
     indptr, indices, s, of_rows, of_columns, of_entries, function = inputs
     counts = program_of(function).counts
@@ -242,9 +242,9 @@ def _function_backward(
     )
     d_s, d_rows, d_columns, d_entries = made.split([1, *counts], -2)
     n = of_columns.shape[-1]
-    if needs[3]:
+    if needs_grad[3]:
         d_rows = _summed(indptr, indices, d_rows, n)
-    if needs[4]:
+    if needs_grad[4]:
         d_columns = _summed_by_columns(indptr, indices, d_columns, n)
     found = (d_s[..., 0, :], d_rows, d_columns, d_entries)
     given = (s, of_rows, of_columns, of_entries)
@@ -253,7 +253,7 @@ def _function_backward(
         None,
         *(
             x.to(like.dtype) if needed else None
-            for x, like, needed in zip(found, given, needs[2:6], strict=True)
+            for x, like, needed in zip(found, given, needs_grad[2:6], strict=True)
         ),
         None,
     )
@@ -341,32 +341,32 @@ def _weights(inputs: Inputs) -> tuple[Tensor, Tensor, Tensor, bool]:
 
 
 def _traced_backward(
-    inputs: Inputs, needs: Sequence[bool], outputs: tuple[Tensor, Tensor], gradient: Tensor
+    inputs: Inputs, needs_grad: Sequence[bool], outputs: tuple[Tensor, Tensor], gradient: Tensor
 ) -> Gradients:
     narrow = inputs[3].dtype
     if narrow.itemsize < 4 and gradient.is_cpu:  # as for the gradients of named functions
         wide = [x.float() if isinstance(x, Tensor) and x.dtype is narrow else x for x in inputs]
-        made = _traced_backward(wide, needs, outputs, gradient.float())
+        made = _traced_backward(wide, needs_grad, outputs, gradient.float())
         return (*(x if x is None else x.to(narrow) for x in made[:6]), *made[6:])
     indptr, indices, values, C, B, D, of_rows, of_columns, of_entries, alpha, function, _ = inputs
     pattern, n = (indptr, indices), B.shape[-2]
     dots, s, p, is_softmax = _weights(inputs)
-    d_D = operators.spmm_transposed(*pattern, p, gradient, n, "auto") if needs[5] else None
-    if not any(needs[2:5]) and not any(needs[6:9]):
+    d_D = operators.spmm_transposed(*pattern, p, gradient, n, "auto") if needs_grad[5] else None
+    if not any(needs_grad[2:5]) and not any(needs_grad[6:9]):
         return (None,) * 5 + (d_D,) + (None,) * 6
     d_t = operators.sddmm(*pattern, gradient, D, "auto")
     if is_softmax:
         d_t = softmax_derivative(*pattern, p, d_t, n)
-    asked = (False, False, any(needs[2:5]), *needs[6:9], False)
+    asked = (False, False, any(needs_grad[2:5]), *needs_grad[6:9], False)
     given = (*pattern, s, of_rows, of_columns, of_entries, function)
     made = _function_backward(given, asked, s, d_t[..., None, :])
     _, _, d_s, d_rows, d_columns, d_entries, _ = made
-    d_values = d_s * dots if needs[2] else None
+    d_values = d_s * dots if needs_grad[2] else None
     d_dots = d_s
     if d_s is not None:
         d_dots = alpha * (d_s if values is None else d_s * values)
-    d_C = operators.spmm(*pattern, d_dots, B, "auto") if needs[3] else None
-    d_B = operators.spmm_transposed(*pattern, d_dots, C, n, "auto") if needs[4] else None
+    d_C = operators.spmm(*pattern, d_dots, B, "auto") if needs_grad[3] else None
+    d_B = operators.spmm_transposed(*pattern, d_dots, C, n, "auto") if needs_grad[4] else None
     return None, None, d_values, d_C, d_B, d_D, d_rows, d_columns, d_entries, None, None, None
 
 
@@ -466,9 +466,9 @@ def _listed(inputs: Inputs) -> tuple[Any, ...]:
 
 
 def _mask_backward(
-    inputs: Inputs, needs: Sequence[bool], outputs: tuple[Tensor, Tensor], gradient: Tensor
+    inputs: Inputs, needs_grad: Sequence[bool], outputs: tuple[Tensor, Tensor], gradient: Tensor
 ) -> Gradients:
-    asked = (False, False, False, *needs[2:7], False, False, False, False)
+    asked = (False, False, False, *needs_grad[2:7], False, False, False, False)
     made = _traced_backward(_listed(inputs), asked, outputs, gradient)
     return (None, None, *made[3:8], None, None, None)
 

@@ -51,7 +51,7 @@ def log_totals_like(C: Tensor) -> Tensor:
 
 def fusedmm_gradients(
     inputs: Inputs,
-    needs: Sequence[bool],
+    needs_grad: Sequence[bool],
     gradient: Tensor,
     out: Tensor | None = None,
     log_totals: Tensor | None = None,
@@ -60,7 +60,7 @@ def fusedmm_gradients(
 
     Parameters
     ----------
-    inputs, needs : sequence
+    inputs, needs_grad : sequence
         The arguments, and whether the gradient of each is needed.
     gradient : Tensor
         The gradient of the result.
@@ -68,7 +68,7 @@ def fusedmm_gradients(
         The result, and the log-totals of its softmax, if they were saved.
     """
     *operands, edge, alpha, _ = inputs
-    wanted = list(needs[_DIFFERENTIABLE])
+    wanted = list(needs_grad[_DIFFERENTIABLE])
     if out is None or log_totals is None:
         found = fusedmm_backward(*operands, gradient, edge, alpha, wanted)
     else:
@@ -91,12 +91,12 @@ def _kernel(
     gradient: Tensor,
     edge: str,
     alpha: float,
-    needs: list[bool],
+    needs_grad: list[bool],
 ) -> tuple[Tensor, ...]:
     A = matrix_of(indptr, indices, B.shape[-2])
-    result = _empty_gradients(indices, (C, B, D), needs)
+    result = _empty_gradients(indices, (C, B, D), needs_grad)
     operands = [(values, 1), (C, 2), (B, 2), (D, 2), (gradient, 2)]
-    made = zip(found_or_none(result, needs), (1, 2, 2, 2), strict=True)
+    made = zip(found_or_none(result, needs_grad), (1, 2, 2, 2), strict=True)
     run(operations.csr_fusedmm_backward, A, [*operands, *made], alpha, edge)
     return result
 
@@ -112,30 +112,31 @@ def _softmax_kernel(
     out: Tensor,
     log_totals: Tensor,
     alpha: float,
-    needs: list[bool],
+    needs_grad: list[bool],
 ) -> tuple[Tensor, ...]:
     A = matrix_of(indptr, indices, B.shape[-2])
-    result = _empty_gradients(indices, (C, B, D), needs)
+    result = _empty_gradients(indices, (C, B, D), needs_grad)
     operands = [(values, 1), (C, 2), (B, 2), (D, 2), (gradient, 2), (out, 2), (log_totals, 1)]
-    made = zip(found_or_none(result, needs), (1, 2, 2, 2), strict=True)
+    made = zip(found_or_none(result, needs_grad), (1, 2, 2, 2), strict=True)
     run(operations.csr_fusedmm_softmax_backward, A, [*operands, *made], alpha)
     return result
 
 
 def _empty_gradients(
-    indices: Tensor, operands: tuple[Tensor, ...], needs: list[bool]
+    indices: Tensor, operands: tuple[Tensor, ...], needs_grad: list[bool]
 ) -> tuple[Tensor, ...]:
     C = operands[0]
     shapes = ((*C.shape[:-2], indices.shape[0]), *(x.shape for x in operands))
     # an operator cannot return None
     return tuple(
-        C.new_empty(shape if want else (0,)) for shape, want in zip(shapes, needs, strict=True)
+        C.new_empty(shape if want else (0,)) for shape, want in zip(shapes, needs_grad, strict=True)
     )
 
 
 fusedmm_backward = define_without_derivatives(
     "fusedmm_backward(Tensor indptr, Tensor indices, Tensor? values, Tensor C, Tensor B, Tensor D, "
-    "Tensor gradient, str edge, float alpha, bool[] needs) -> (Tensor, Tensor, Tensor, Tensor)",
+    "Tensor gradient, str edge, float alpha, bool[] needs_grad) "
+    "-> (Tensor, Tensor, Tensor, Tensor)",
     kernel=_kernel,
     fake=lambda _, indices, values, C, B, D, *others: _empty_gradients(
         indices, (C, B, D), others[-1]
@@ -144,7 +145,7 @@ fusedmm_backward = define_without_derivatives(
 )
 fusedmm_softmax_backward = define_without_derivatives(
     "fusedmm_softmax_backward(Tensor indptr, Tensor indices, Tensor? values, Tensor C, Tensor B, "
-    "Tensor D, Tensor gradient, Tensor out, Tensor log_totals, float alpha, bool[] needs) "
+    "Tensor D, Tensor gradient, Tensor out, Tensor log_totals, float alpha, bool[] needs_grad) "
     "-> (Tensor, Tensor, Tensor, Tensor)",
     kernel=_softmax_kernel,
     fake=lambda _, indices, values, C, B, D, *others: _empty_gradients(

@@ -188,13 +188,13 @@ def _by_entries(inputs: Inputs) -> tuple[Any, ...]:
 
 def _backward(
     inputs: Inputs,
-    needs: Sequence[bool],
+    needs_grad: Sequence[bool],
     out: Tensor,
     gradient: Tensor,
     log_totals: Tensor | None = None,
 ) -> Gradients:
     *operands, edge, alpha, kernel = inputs
-    wanted = list(needs[2:5])
+    wanted = list(needs_grad[2:5])
     alone = not (torch.is_grad_enabled() or forward_ad._current_level >= 0)
     if not (alone and executor_of(gradient.device).supports(operations.fusedmm_backward)):
         needed = (False, False, False, *wanted, False, False, False)
@@ -218,10 +218,10 @@ def _softmax_inputs(inputs: Inputs) -> tuple[Any, ...]:
 
 
 def _softmax_backward(
-    inputs: Inputs, needs: Sequence[bool], outputs: tuple[Tensor, Tensor], gradient: Tensor
+    inputs: Inputs, needs_grad: Sequence[bool], outputs: tuple[Tensor, Tensor], gradient: Tensor
 ) -> Gradients:
     out, log_totals = outputs
-    return _backward(_softmax_inputs(inputs), needs, out, gradient, log_totals)[:-1]
+    return _backward(_softmax_inputs(inputs), needs_grad, out, gradient, log_totals)[:-1]
 
 
 def _softmax_jvp(
@@ -269,11 +269,11 @@ def _gradient_kernel(
     edge: str,
     alpha: float,
     kernel: str,
-    needs: list[bool],
+    needs_grad: list[bool],
 ) -> tuple[Tensor, ...]:
     A = mask_of(first, last, B.shape[-2])
-    result = _empty_gradients((C, B, D), needs)
-    operands = [(x, 2) for x in (C, B, D, gradient, *found_or_none(result, needs))]
+    result = _empty_gradients((C, B, D), needs_grad)
+    operands = [(x, 2) for x in (C, B, D, gradient, *found_or_none(result, needs_grad))]
     run(operations.fusedmm_backward, A, operands, alpha, edge, kernel)
     return result
 
@@ -289,33 +289,34 @@ def _softmax_gradient_kernel(
     log_totals: Tensor,
     alpha: float,
     kernel: str,
-    needs: list[bool],
+    needs_grad: list[bool],
 ) -> tuple[Tensor, ...]:
     A = mask_of(first, last, B.shape[-2])
-    result = _empty_gradients((C, B, D), needs)
+    result = _empty_gradients((C, B, D), needs_grad)
     operands = [*((x, 2) for x in (C, B, D, gradient, out)), (log_totals, 1)]
-    made = [(x, 2) for x in found_or_none(result, needs)]
+    made = [(x, 2) for x in found_or_none(result, needs_grad)]
     run(operations.fusedmm_softmax_backward, A, [*operands, *made], alpha, kernel)
     return result
 
 
-def _empty_gradients(operands: tuple[Tensor, ...], needs: list[bool]) -> tuple[Tensor, ...]:
+def _empty_gradients(operands: tuple[Tensor, ...], needs_grad: list[bool]) -> tuple[Tensor, ...]:
     # an operator cannot return None
     return tuple(
-        x.new_empty(x.shape if want else (0,)) for x, want in zip(operands, needs, strict=True)
+        x.new_empty(x.shape if want else (0,)) for x, want in zip(operands, needs_grad, strict=True)
     )
 
 
 _gradients = define_without_derivatives(
     "mask_fusedmm_backward(Tensor first, Tensor last, Tensor C, Tensor B, Tensor D, "
-    "Tensor gradient, str edge, float alpha, str kernel, bool[] needs) -> (Tensor, Tensor, Tensor)",
+    "Tensor gradient, str edge, float alpha, str kernel, bool[] needs_grad) "
+    "-> (Tensor, Tensor, Tensor)",
     kernel=_gradient_kernel,
     fake=lambda _, last, C, B, D, *others: _empty_gradients((C, B, D), others[-1]),
     optional=True,
 )
 _softmax_gradients = define_without_derivatives(
     "mask_fusedmm_softmax_backward(Tensor first, Tensor last, Tensor C, Tensor B, Tensor D, "
-    "Tensor gradient, Tensor out, Tensor log_totals, float alpha, str kernel, bool[] needs) "
+    "Tensor gradient, Tensor out, Tensor log_totals, float alpha, str kernel, bool[] needs_grad) "
     "-> (Tensor, Tensor, Tensor)",
     kernel=_softmax_gradient_kernel,
     fake=lambda _, last, C, B, D, *others: _empty_gradients((C, B, D), others[-1]),

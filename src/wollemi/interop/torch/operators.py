@@ -136,12 +136,12 @@ def sum_of_given(*terms: Tensor | None) -> Any:
 
 
 def _spmm_backward(
-    inputs: Inputs, needs: Sequence[bool], out: Tensor, gradient: Tensor
+    inputs: Inputs, needs_grad: Sequence[bool], out: Tensor, gradient: Tensor
 ) -> Gradients:
     indptr, indices, values, B, _ = inputs
-    d_values = sddmm(indptr, indices, gradient, B, "auto") if needs[2] else None
+    d_values = sddmm(indptr, indices, gradient, B, "auto") if needs_grad[2] else None
     n = B.shape[-2]
-    d_B = spmm_transposed(indptr, indices, values, gradient, n, "auto") if needs[3] else None
+    d_B = spmm_transposed(indptr, indices, values, gradient, n, "auto") if needs_grad[3] else None
     return None, None, d_values, d_B, None
 
 
@@ -158,21 +158,21 @@ def _bilinear_jvp(
 
 
 def _transposed_backward(
-    inputs: Inputs, needs: Sequence[bool], out: Tensor, gradient: Tensor
+    inputs: Inputs, needs_grad: Sequence[bool], out: Tensor, gradient: Tensor
 ) -> Gradients:
     indptr, indices, values, B, _, _ = inputs
-    d_values = sddmm(indptr, indices, B, gradient, "auto") if needs[2] else None
-    d_B = spmm(indptr, indices, values, gradient, "auto") if needs[3] else None
+    d_values = sddmm(indptr, indices, B, gradient, "auto") if needs_grad[2] else None
+    d_B = spmm(indptr, indices, values, gradient, "auto") if needs_grad[3] else None
     return None, None, d_values, d_B, None, None
 
 
 def _sddmm_backward(
-    inputs: Inputs, needs: Sequence[bool], out: Tensor, gradient: Tensor
+    inputs: Inputs, needs_grad: Sequence[bool], out: Tensor, gradient: Tensor
 ) -> Gradients:
     indptr, indices, C, B, _ = inputs
-    d_C = spmm(indptr, indices, gradient, B, "auto") if needs[2] else None
+    d_C = spmm(indptr, indices, gradient, B, "auto") if needs_grad[2] else None
     n = B.shape[-2]
-    d_B = spmm_transposed(indptr, indices, gradient, C, n, "auto") if needs[3] else None
+    d_B = spmm_transposed(indptr, indices, gradient, C, n, "auto") if needs_grad[3] else None
     return None, None, d_C, d_B, None
 
 
@@ -214,7 +214,7 @@ def _less_by_rows(indptr: Tensor, indices: Tensor, C: Tensor, B: Tensor, rows: T
 
 
 def _attention_backward(
-    inputs: Inputs, needs: Sequence[bool], out: Tensor | None, gradient: Tensor
+    inputs: Inputs, needs_grad: Sequence[bool], out: Tensor | None, gradient: Tensor
 ) -> Gradients:
     """Return the gradients of attention with few passes over arrays of entries.
 
@@ -224,7 +224,7 @@ def _attention_backward(
     B.2).
     """
     indptr, indices, values, C, B, D, _, alpha, _ = inputs
-    _, _, of_values, of_C, of_B, of_D, *_ = needs
+    _, _, of_values, of_C, of_B, of_D, *_ = needs_grad
     pattern, n = (indptr, indices), B.shape[-2]
     queries = alpha * C
     dots = sddmm(*pattern, queries, B, "auto")
@@ -257,7 +257,7 @@ def _attention_backward(
 
 def fusedmm_backward_of(
     inputs: Inputs,
-    needs: Sequence[bool],
+    needs_grad: Sequence[bool],
     out: Tensor | None,
     gradient: Tensor,
     log_totals: Tensor | None = None,
@@ -265,17 +265,17 @@ def fusedmm_backward_of(
     """Return the gradient of each argument, or None where there is none."""
     narrow = inputs[3].dtype
     if has_kernel(gradient):
-        return fusedmm_gradients(inputs, needs, gradient, out, log_totals)
+        return fusedmm_gradients(inputs, needs_grad, gradient, out, log_totals)
     if narrow.itemsize < 4 and gradient.device.type == "cpu":
         # Scores, weights and their gradients are float32: rounded to 16 bits, they made gradients 2
         # to 3 times less accurate than PyTorch's dense attention. The host's kernels widen their
         # operands in any case; GPU kernels are faster on 16 bits.
-        found = fusedmm_backward_of(_widened(inputs), needs, None, gradient.float())
+        found = fusedmm_backward_of(_widened(inputs), needs_grad, None, gradient.float())
         return tuple(None if x is None else x.to(narrow) for x in found)
     if inputs[6] == "softmax" and narrow.itemsize >= 4:
-        return _attention_backward(inputs, needs, out, gradient)
+        return _attention_backward(inputs, needs_grad, out, gradient)
     indptr, indices, values, C, B, D, edge, alpha, _ = inputs
-    _, _, of_values, of_C, of_B, of_D, *_ = needs
+    _, _, of_values, of_C, of_B, of_D, *_ = needs_grad
     pattern, n = (indptr, indices), B.shape[-2]
     of_rows = Pattern(indptr, indices, (C.shape[-2], n))
     # Recompute the samples that the forward pass did not keep: s, then p = f(s).
@@ -356,10 +356,10 @@ def _softmax_inputs(inputs: Inputs) -> tuple[Any, ...]:
 
 
 def _softmax_backward(
-    inputs: Inputs, needs: Sequence[bool], outputs: tuple[Tensor, Tensor], gradient: Tensor
+    inputs: Inputs, needs_grad: Sequence[bool], outputs: tuple[Tensor, Tensor], gradient: Tensor
 ) -> Gradients:
     *made, _, _, _ = fusedmm_backward_of(
-        _softmax_inputs(inputs), _with_edge(needs), outputs[0], gradient, outputs[1]
+        _softmax_inputs(inputs), _with_edge(needs_grad), outputs[0], gradient, outputs[1]
     )
     return (*made, None, None)
 

@@ -65,7 +65,7 @@ def define(
     fake : callable
         Returns an empty result of the right shape, dtype and device.
     backward : callable
-        ``backward(inputs, needs, result, gradient)`` returns a gradient per input.
+        ``backward(inputs, needs_grad, result, gradient)`` returns a gradient per input.
     jvp : callable
         ``jvp(inputs, tangents, result)`` returns the tangent of the result; for a tuple, the
         tangent of its first tensor.

@@ -78,33 +78,33 @@ def _like(indptr: Tensor, indices: Tensor, *values: Tensor) -> Tensor:
 
 
 def _sum_backward(
-    inputs: Inputs, needs: Sequence[bool], out: Tensor, gradient: Tensor
+    inputs: Inputs, needs_grad: Sequence[bool], out: Tensor, gradient: Tensor
 ) -> Gradients:
     indptr, indices, _, columns = inputs
     return None, None, segment_spread(indptr, indices, gradient, columns), None
 
 
 def _spread_backward(
-    inputs: Inputs, needs: Sequence[bool], out: Tensor, gradient: Tensor
+    inputs: Inputs, needs_grad: Sequence[bool], out: Tensor, gradient: Tensor
 ) -> Gradients:
     indptr, indices, _, columns = inputs
     return None, None, segment_sum(indptr, indices, gradient, columns), None
 
 
 def _softmax_backward(
-    inputs: Inputs, needs: Sequence[bool], out: Tensor, gradient: Tensor
+    inputs: Inputs, needs_grad: Sequence[bool], out: Tensor, gradient: Tensor
 ) -> Gradients:
     indptr, indices, _, columns = inputs
     return None, None, softmax_derivative(indptr, indices, out, gradient, columns), None
 
 
 def _derivative_backward(
-    inputs: Inputs, needs: Sequence[bool], out: Tensor, gradient: Tensor
+    inputs: Inputs, needs_grad: Sequence[bool], out: Tensor, gradient: Tensor
 ) -> Gradients:
     """Return the gradients of each row's ``p (g - <p, g>)``, for p and g."""
     indptr, indices, p, g, columns = inputs
-    of_g = softmax_derivative(indptr, indices, p, gradient, columns) if needs[3] else None
-    of_p = _of_weights(indptr, indices, p, g, gradient, columns) if needs[2] else None
+    of_g = softmax_derivative(indptr, indices, p, gradient, columns) if needs_grad[3] else None
+    of_p = _of_weights(indptr, indices, p, g, gradient, columns) if needs_grad[2] else None
     return None, None, of_p, of_g, None
 
 
@@ -142,7 +142,7 @@ def _shares(indptr: Tensor, indices: Tensor, x: Tensor, largest: Tensor, columns
 
 
 def _max_backward(
-    inputs: Inputs, needs: Sequence[bool], out: Tensor, gradient: Tensor
+    inputs: Inputs, needs_grad: Sequence[bool], out: Tensor, gradient: Tensor
 ) -> Gradients:
     indptr, indices, x, columns = inputs
     spread = segment_spread(indptr, indices, gradient, columns)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 HostArray = np.ndarray[Any, Any]
 
 
-def solve_shared(A: Any, b: Tensor, values: Tensor | None, how: str) -> Tensor:
+def solve_shared(A: Any, b: Tensor, values: Tensor | None, request: str) -> Tensor:
     """Return the solution of ``A x = b`` with gradients for the values of ``A`` and for ``b``.
 
     Parameters
@@ -37,7 +37,7 @@ def solve_shared(A: Any, b: Tensor, values: Tensor | None, how: str) -> Tensor:
         rows.
     values : Tensor, shape (nnz,), optional
         Replaces the values of ``A``; in a group of processes, the values of the rank's rows.
-    how : str
+    request : str
         The description of the solve.
 
     Raises
@@ -63,7 +63,7 @@ def solve_shared(A: Any, b: Tensor, values: Tensor | None, how: str) -> Tensor:
     dtype = np.result_type(given, b.detach().numpy(force=True).dtype)
     if dtype not in (np.float32, np.float64):
         raise UnsupportedDtype(f"solve: expected float32 or float64, got {dtype}")
-    x: Tensor = _Solve.apply(A, values, b, how, dtype)
+    x: Tensor = _Solve.apply(A, values, b, request, dtype)
     return x
 
 
@@ -76,7 +76,7 @@ class _Solve(torch.autograd.Function):
         A: Any,
         values: Tensor | None,
         b: Tensor,
-        how: str,
+        request: str,
         dtype: np.dtype[Any],
     ) -> Tensor:
         """Solve with the members of the group."""
@@ -84,8 +84,8 @@ class _Solve(torch.autograd.Function):
         if values is not None:
             operator = _with_values(operator, values.detach().numpy(force=True).astype(dtype))
         right = b.detach().numpy(force=True).astype(dtype)
-        x = np.ascontiguousarray(solved(operator, right, how))
-        ctx.operator, ctx.how, ctx.x = operator, how, x
+        x = np.ascontiguousarray(solved(operator, right, request))
+        ctx.operator, ctx.request, ctx.x = operator, request, x
         ctx.of_values, ctx.of_b = (None if t is None else (t.dtype, t.device) for t in (values, b))
         return torch.from_numpy(x).to(b.device)
 
@@ -94,7 +94,7 @@ class _Solve(torch.autograd.Function):
     def backward(ctx: FunctionCtx, gradient: Tensor) -> Gradients:
         """Solve the adjoint system, and sample its product with the solution."""
         right = np.ascontiguousarray(gradient.detach().numpy(force=True))
-        adjoint = np.ascontiguousarray(solved(ctx.operator.H, right, ctx.how))
+        adjoint = np.ascontiguousarray(solved(ctx.operator.H, right, ctx.request))
         of_values = None
         if ctx.needs_input_grad[1]:
             dtype, device = ctx.of_values

@@ -110,8 +110,8 @@ def solve(
     if dtype not in (torch.float32, torch.float64):
         raise UnsupportedDtype(f"solve: expected float32 or float64, got {dtype}")
     weights, right = one_batch(values=(weights.to(dtype), 1), b=(right.to(dtype), 2))
-    how = _described(solver, M, rtol, atol, maxiter)
-    x = solve_system(sparse.pattern.indptr, sparse.pattern.indices, weights, right, how)
+    request = _described(solver, M, rtol, atol, maxiter)
+    x = solve_system(sparse.pattern.indptr, sparse.pattern.indices, weights, right, request)
     return x[..., 0] if vector else x
 
 
@@ -138,7 +138,7 @@ _described = torch.compiler.assume_constant_result(describe)
 # ---- kernels
 
 
-def _by_matrix(A: Csr, values: Tensor, b: Tensor, how: str) -> Tensor:
+def _by_matrix(A: Csr, values: Tensor, b: Tensor, request: str) -> Tensor:
     """Solve for each leading index; systems with one matrix are columns of one block."""
     refuse_solve(b, "solve")
     shared = all(
@@ -148,39 +148,43 @@ def _by_matrix(A: Csr, values: Tensor, b: Tensor, how: str) -> Tensor:
     if out.numel() == 0:
         return out
     if b.dim() == 2:
-        return out.copy_(_one(A, values, b, how))
+        return out.copy_(_one(A, values, b, request))
     if not shared:
-        return out.copy_(_together(A, values, b, how))
+        return out.copy_(_together(A, values, b, request))
     n, k = b.shape[-2:]
     block = b.reshape(-1, n, k).transpose(0, 1).reshape(n, -1)
     first = values[(0,) * (values.dim() - 1)]
-    x = _one(A, first, block, how)
+    x = _one(A, first, block, request)
     return out.copy_(x.reshape(n, -1, k).transpose(0, 1).reshape(b.shape))
 
 
-def _one(A: Csr, values: Tensor, b: Tensor, how: str) -> Tensor:
+def _one(A: Csr, values: Tensor, b: Tensor, request: str) -> Tensor:
     on = A.executor
     data = native_of(on, values.contiguous())
     matrix = Csr._from_arrays(on, A.shape, data, A.indices, A.indptr)
     matrix._pattern = A._pattern
-    return tensor_of(solved(matrix, native_of(on, b.contiguous()), how))
+    return tensor_of(solved(matrix, native_of(on, b.contiguous()), request))
 
 
-def _together(A: Csr, values: Tensor, b: Tensor, how: str) -> Tensor:
+def _together(A: Csr, values: Tensor, b: Tensor, request: str) -> Tensor:
     """Solve the systems of several matrices as one batch."""
     on = A.executor
     data = native_of(on, values.reshape(-1, values.shape[-1]).contiguous())
     right = native_of(on, b.reshape(-1, *b.shape[-2:]).contiguous())
-    return tensor_of(solved_together(A, data, right, how)).reshape(b.shape)
+    return tensor_of(solved_together(A, data, right, request)).reshape(b.shape)
 
 
-def _solve_kernel(indptr: Tensor, indices: Tensor, values: Tensor, b: Tensor, how: str) -> Tensor:
-    return _by_matrix(matrix_of(indptr, indices, b.shape[-2]), values, b, how)
+def _solve_kernel(
+    indptr: Tensor, indices: Tensor, values: Tensor, b: Tensor, request: str
+) -> Tensor:
+    return _by_matrix(matrix_of(indptr, indices, b.shape[-2]), values, b, request)
 
 
-def _adjoint_kernel(indptr: Tensor, indices: Tensor, values: Tensor, b: Tensor, how: str) -> Tensor:
+def _adjoint_kernel(
+    indptr: Tensor, indices: Tensor, values: Tensor, b: Tensor, request: str
+) -> Tensor:
     transposed, order = transposed_of(matrix_of(indptr, indices, b.shape[-2]))
-    return _by_matrix(transposed, _reordered(values, order), b, how)
+    return _by_matrix(transposed, _reordered(values, order), b, request)
 
 
 def _reordered(values: Tensor, places: Tensor) -> Tensor:
@@ -194,7 +198,7 @@ def _reordered(values: Tensor, places: Tensor) -> Tensor:
     return chosen.expand(*values.shape[:-1], places.shape[0])
 
 
-def _fake(indptr: Tensor, indices: Tensor, values: Tensor, b: Tensor, how: str) -> Tensor:
+def _fake(indptr: Tensor, indices: Tensor, values: Tensor, b: Tensor, request: str) -> Tensor:
     return torch.empty_like(b, memory_format=torch.contiguous_format)
 
 
@@ -206,43 +210,43 @@ def _minus_sampled(inputs: Inputs, left: Tensor, right: Tensor) -> Tensor:
     return operators.sddmm(inputs[0], inputs[1], -left, right, "auto")
 
 
-def _backward(inputs: Inputs, needs: Sequence[bool], x: Tensor, gradient: Tensor) -> Gradients:
-    indptr, indices, values, _, how = inputs
-    adjoint = solve_adjoint(indptr, indices, values, gradient, how)
-    d_values = _minus_sampled(inputs, adjoint, x) if needs[2] else None
-    return None, None, d_values, adjoint if needs[3] else None, None
+def _backward(inputs: Inputs, needs_grad: Sequence[bool], x: Tensor, gradient: Tensor) -> Gradients:
+    indptr, indices, values, _, request = inputs
+    adjoint = solve_adjoint(indptr, indices, values, gradient, request)
+    d_values = _minus_sampled(inputs, adjoint, x) if needs_grad[2] else None
+    return None, None, d_values, adjoint if needs_grad[3] else None, None
 
 
 def _adjoint_backward(
-    inputs: Inputs, needs: Sequence[bool], x: Tensor, gradient: Tensor
+    inputs: Inputs, needs_grad: Sequence[bool], x: Tensor, gradient: Tensor
 ) -> Gradients:
-    indptr, indices, values, _, how = inputs
-    adjoint = solve_system(indptr, indices, values, gradient, how)
-    d_values = _minus_sampled(inputs, x, adjoint) if needs[2] else None
-    return None, None, d_values, adjoint if needs[3] else None, None
+    indptr, indices, values, _, request = inputs
+    adjoint = solve_system(indptr, indices, values, gradient, request)
+    d_values = _minus_sampled(inputs, x, adjoint) if needs_grad[2] else None
+    return None, None, d_values, adjoint if needs_grad[3] else None, None
 
 
 def _jvp(inputs: Inputs, tangents: Tangents, x: Tensor) -> Tensor:
-    indptr, indices, values, b, how = inputs
+    indptr, indices, values, b, request = inputs
     _, _, t_values, t_b, _ = tangents
     right = torch.zeros_like(b) if t_b is None else t_b
     if t_values is not None:
         right = right - operators.spmm(indptr, indices, t_values, x, "auto")
-    return solve_system(indptr, indices, values, right, how)
+    return solve_system(indptr, indices, values, right, request)
 
 
 def _adjoint_jvp(inputs: Inputs, tangents: Tangents, x: Tensor) -> Tensor:
-    indptr, indices, values, b, how = inputs
+    indptr, indices, values, b, request = inputs
     _, _, t_values, t_b, _ = tangents
     right = torch.zeros_like(b) if t_b is None else t_b
     if t_values is not None:
         n = b.shape[-2]
         right = right - operators.spmm_transposed(indptr, indices, t_values, x, n, "auto")
-    return solve_adjoint(indptr, indices, values, right, how)
+    return solve_adjoint(indptr, indices, values, right, request)
 
 
 solve_system: Operator = define(
-    "solve(Tensor indptr, Tensor indices, Tensor values, Tensor b, str how) -> Tensor",
+    "solve(Tensor indptr, Tensor indices, Tensor values, Tensor b, str request) -> Tensor",
     kernel=_solve_kernel,
     fake=_fake,
     backward=_backward,
@@ -251,7 +255,7 @@ solve_system: Operator = define(
 )
 
 solve_adjoint: Operator = define(
-    "solve_adjoint(Tensor indptr, Tensor indices, Tensor values, Tensor b, str how) -> Tensor",
+    "solve_adjoint(Tensor indptr, Tensor indices, Tensor values, Tensor b, str request) -> Tensor",
     kernel=_adjoint_kernel,
     fake=_fake,
     backward=_adjoint_backward,

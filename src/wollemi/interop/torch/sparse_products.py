@@ -164,14 +164,16 @@ def _fake(*operands: Any) -> Tensor:
     return result
 
 
-def _backward(inputs: Inputs, needs: Sequence[bool], out: Tensor, gradient: Tensor) -> Gradients:
+def _backward(
+    inputs: Inputs, needs_grad: Sequence[bool], out: Tensor, gradient: Tensor
+) -> Gradients:
     """Return each operand's gradient, a contraction of ``gradient`` with the other operand."""
     *terms, x, y, role = inputs
     found: list[Tensor | None] = [None] * len(inputs)
     for at, other in enumerate((y, x)):
         wanted, left = OTHERS[role][at], OTHERS[role][1 - at]
         operands = {role: gradient, left: other}
-        if needs[len(terms) + at]:
+        if needs_grad[len(terms) + at]:
             pair = (operands[which] for which in OTHERS[wanted])
             found[len(terms) + at] = _contract(*terms, *pair, wanted)
     return tuple(found)

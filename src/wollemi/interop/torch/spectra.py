@@ -242,7 +242,7 @@ def _symmetric(inputs: Inputs, values: Tensor) -> _Symmetric:
 
 
 def _vectors_backward(
-    inputs: Inputs, needs: Sequence[bool], pairs: tuple[Tensor, Tensor], gradient: Tensor
+    inputs: Inputs, needs_grad: Sequence[bool], pairs: tuple[Tensor, Tensor], gradient: Tensor
 ) -> Gradients:
     S, system = _symmetric(inputs, inputs[2]), inputs[6]
     adjoint = _bordered_solutions(S, pairs, gradient, system)
@@ -305,7 +305,7 @@ def _values_fake(
 
 
 def _values_backward(
-    inputs: Inputs, needs: Sequence[bool], out: Tensor, gradient: Tensor
+    inputs: Inputs, needs_grad: Sequence[bool], out: Tensor, gradient: Tensor
 ) -> Gradients:
     indptr, indices, _, vectors, _ = inputs
     scaled = vectors * gradient[..., None, :]

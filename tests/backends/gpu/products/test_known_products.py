@@ -13,7 +13,7 @@ from wollemi.backends.cuda.products.fusedmm_steps import TwoSteps
 from wollemi.backends.gpu.products import csr, repeated
 from wollemi.core.calls import FusedmmCall
 from wollemi.core.errors import InvalidArgument, ShapeMismatch
-from wollemi.core.products.repeats import Asked
+from wollemi.core.products.repeats import RepeatableCall
 
 from ...lockstep.build import compiler
 from ...needs import tool
@@ -50,15 +50,15 @@ def host(result: Any, gpu: Any) -> Any:
 def repeats(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Return a list that gets an item for each product by launches of an earlier one."""
     seen: list[Any] = []
-    again = Asked.again
+    again = RepeatableCall.again
 
-    def noted(self: Asked, A: Any) -> Any:
+    def noted(self: RepeatableCall, A: Any) -> Any:
         made = again(self, A)
         if made is not None:
             seen.append(self.options[0])
         return made
 
-    monkeypatch.setattr(Asked, "again", noted)
+    monkeypatch.setattr(RepeatableCall, "again", noted)
     return seen
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import wollemi as wl
 from wollemi.backends.gpu.constants import ROW_PRODUCTS
-from wollemi.backends.gpu.products import choice as ml_choice
+from wollemi.backends.gpu.products import choice as product_choice
 from wollemi.backends.gpu.products import declarations as ml
 from wollemi.backends.gpu.products.csr import CupyAdapter
 from wollemi.backends.gpu.products.spmm_kernels import csr_spmm_nonzero_split, split_nonzeros
@@ -170,7 +170,10 @@ def statistics(rows: int, mean: float, longest: int) -> RowStatistics:
 def test_the_rule_chooses_what_was_measured_best(
     rows: int, mean: float, longest: int, columns: int, kernel: str
 ) -> None:
-    assert ml_choice.choose("spmm", statistics(rows, mean, longest), 8448, columns).kernel == kernel
+    assert (
+        product_choice.choose("spmm", statistics(rows, mean, longest), 8448, columns).kernel
+        == kernel
+    )
 
 
 @pytest.mark.pairs
@@ -213,7 +216,7 @@ def test_what_the_rule_chooses_is_what_runs(wave: Any) -> None:
 @pytest.mark.parametrize(("columns", "waves"), [(1, 4), (33, 4), (256, 2)])
 def test_few_rows_have_teams_of_waves(wave: Any, rng: Any, columns: int, waves: int) -> None:
     held = CupyAdapter(wave).waves
-    rows = held // 2 // waves // ml_choice.tiles_of(columns, 4)
+    rows = held // 2 // waves // product_choice.tiles_of(columns, 4)
     dense = np.where(rng.random((rows, 300)) < 0.8, rng.uniform(-1, 1, (rows, 300)), 0.0)
     A = wl.Csr(dense.astype(np.float32), executor=wave)
     B = rng.uniform(-1, 1, (300, columns)).astype(np.float32)
@@ -232,7 +235,7 @@ def test_few_rows_have_teams_of_waves(wave: Any, rng: Any, columns: int, waves: 
 @pytest.mark.parametrize("itemsize", [2, 4, 8, 16])
 def test_more_entries_are_estimated_to_take_longer(columns: int, itemsize: int) -> None:
     times = [
-        ml_choice.estimate(statistics(2000, mean, 4 * mean), 8448, columns, itemsize)
+        product_choice.estimate(statistics(2000, mean, 4 * mean), 8448, columns, itemsize)
         for mean in (1, 10, 100, 1000)
     ]
     assert times == sorted(times)

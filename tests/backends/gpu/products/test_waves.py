@@ -9,7 +9,7 @@ import pytest
 
 import wollemi as wl
 from wollemi.backends.gpu.constants import ROW_PRODUCTS
-from wollemi.backends.gpu.products import choice as ml_choice
+from wollemi.backends.gpu.products import choice as product_choice
 from wollemi.backends.gpu.products.csr import CupyAdapter
 from wollemi.core.errors import InvalidArgument
 from wollemi.core.operations import products as operations
@@ -260,5 +260,5 @@ def statistics(rows: int, nnz: int, longest: int) -> RowStatistics:
 def test_rows_are_cut_where_one_would_run_alone(
     rows: int, nnz: int, longest: int, kernel: str, of_samples: str
 ) -> None:
-    assert ml_choice.choose("spmm", statistics(rows, nnz, longest), 8448).kernel == kernel
-    assert ml_choice.choose("sddmm", statistics(rows, nnz, longest), 8448).kernel == of_samples
+    assert product_choice.choose("spmm", statistics(rows, nnz, longest), 8448).kernel == kernel
+    assert product_choice.choose("sddmm", statistics(rows, nnz, longest), 8448).kernel == of_samples
