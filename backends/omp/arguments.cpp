@@ -56,7 +56,7 @@ struct row_lengths_entry {
   static constexpr const char* symbol = "row_lengths";
   static constexpr const char* names[] = {"indptr"};
 
-  // The sum of squares, the largest length, and how many rows are not empty.
+  // The sum of squares, the largest length, and the number of rows with entries.
   static Object run(const Call& call) {
     return with_index_type(call, "indptr", call.array(0), [&](auto index) {
       using I = decltype(index);

@@ -36,7 +36,7 @@ auto with_stored_type(const Call& call, const char* name, const ArrayView& a, Bo
   return with_value_type(call, name, a, body);
 }
 
-// The same where complex numbers make no sense.
+// Calls body(S()) with the type of real values; complex values are refused.
 template <class Body>
 auto with_real_type(const Call& call, const char* name, const ArrayView& a, Body&& body) {
   switch (a.type_number) {
@@ -67,7 +67,7 @@ public:
     return {reinterpret_cast<S*>(a.data), stride<S>(at, a, 0), stride<S>(at, a, 1)};
   }
 
-  // T[b,nnz]: the values of one block side by side.
+  // T[b,nnz]: the values of one block are adjacent.
   template <class S>
   Batch<S> values(int at, Extent& count, Extent entries) const {
     const ArrayView a = checked<S>(at, 2);
@@ -76,7 +76,7 @@ public:
     return {reinterpret_cast<S*>(a.data), stride<S>(at, a, 0), 0};
   }
 
-  // The same, or nothing where the argument is None.
+  // The values, or nothing if the argument is None.
   template <class S>
   Batch<S> optional_values(int at, Extent& count, i64 entries) const {
     if (call_.argument(at) == Py_None)
@@ -84,7 +84,7 @@ public:
     return values<S>(at, count, Extent{entries});
   }
 
-  // Blocks, or nothing where the argument is None.
+  // Blocks, or nothing if the argument is None.
   template <class S>
   Batch<S> optional_blocks(int at, Extent& count, Extent rows, Extent columns) const {
     if (call_.argument(at) == Py_None)
@@ -134,10 +134,10 @@ private:
   }
 };
 
-// How Python holds the plan of a pattern.
+// The name of the capsule in which Python holds the plan of a pattern.
 constexpr const char* kPlanCapsule = "wollemi.PatternPlan";
 
-// The plan at `at`; it lives until the submitted work ends.
+// The plan at `at`; it exists until the submitted work ends.
 inline std::shared_ptr<const PatternPlan> plan_at(const Call& call, int at, i64 rows, i64 entries) {
   const auto plan = held_in<const PatternPlan>(kPlanCapsule, call.argument(at));
   if (!plan->is_of(rows, entries))

@@ -9,7 +9,7 @@ namespace wl {
 
 namespace {
 
-// How Python holds parts.
+// The name of the capsule in which Python holds parts.
 constexpr const char* kCapsule = "wollemi.ColumnParts";
 using Held = std::shared_ptr<const ColumnParts>;
 

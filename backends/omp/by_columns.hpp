@@ -39,7 +39,7 @@ struct ColumnPart {
   row_cut from, to;
   i64 scaled;          // columns [scaled, end) are in no window of the parts before
   i64 begin, own, end; // columns [begin, own) have sums in the part, [own, end) are added to y
-  i64 sums;            // where its sums begin
+  i64 sums;            // index of its first sum
   row_cut added;       // entries from here on are all added to y
 };
 
@@ -100,7 +100,7 @@ ColumnParts column_parts(i64 m, const I* indptr, const I* indices, int threads) 
   const int pieces = nnz < kSerialElements ? 1 : kMostColumnParts;
   const std::vector<row_cut> cuts = balanced_cuts(indptr, static_cast<I>(m), pieces);
   std::vector<detail::Touched> touched(pieces);
-  std::vector<i64> falls_in(pieces); // how often columns decrease within a row
+  std::vector<i64> falls_in(pieces); // number of decreases of columns within a row
   for_each_near(pieces, pieces == 1 ? 1 : threads, [&](i64 piece) {
     I first = std::numeric_limits<I>::max(), last = -1;
     const i64 from = cuts[piece].entry, to = cuts[piece + 1].entry;

@@ -1,6 +1,6 @@
 // The arguments of one call from Python, read in place: pybind11's casts cost 130 ns for an array,
-// these a few. pybind11's headers add seconds to the compilation of every file that includes them,
-// so only call.cpp does.
+// and these a few ns. pybind11's headers add seconds to the compilation of every file that includes
+// them, so that only call.cpp does.
 #pragma once
 
 #include <Python.h>
@@ -50,7 +50,7 @@ struct Name {
   explicit Name(const char* name) : text(name), object(PyUnicode_InternFromString(name)) {}
 };
 
-// Other Python threads run while it lives.
+// Other Python threads run while this object exists.
 struct ReleasedGil {
   PyThreadState* const state = PyEval_SaveThread();
   ReleasedGil() = default;
@@ -330,7 +330,7 @@ PyMethodDef method(const char* symbol = Entry::symbol, const char* text = nullpt
           text};
 }
 
-// A new one-dimensional array of NumPy and where its elements are.
+// A new one-dimensional array of NumPy and the address of its elements.
 template <class T>
 struct NewArray {
   Object object;
@@ -366,7 +366,7 @@ inline PyMethodDef method_of(const char* name,
           nullptr};
 }
 
-// Adds operations to the module; `methods` ends with an empty one and lives as long as the process.
+// Adds operations to the module; `methods` ends with an empty entry and is never freed.
 void add_methods(PyObject* module, PyMethodDef* methods);
 
 } // namespace wl

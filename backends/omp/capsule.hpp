@@ -8,7 +8,7 @@
 
 namespace wl {
 
-// A capsule that shares the object for as long as it lives. The name is not copied.
+// A capsule that owns a share of the object. The name is not copied.
 template <class T>
 Object capsule_of(const char* name, std::shared_ptr<T> object) {
   using Held = std::shared_ptr<T>;

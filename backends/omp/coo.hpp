@@ -21,7 +21,7 @@ namespace detail {
 constexpr i64 kLongRow = 16;
 
 // One column of rows of few entries from `begin` on, up to a longer one, row `shared` or entry
-// `stop`; returns where it stopped. A function of its own, so that its pointers have registers.
+// `stop`; returns the processed end. A separate function keeps its pointers in registers.
 template <class T, class I>
 WL_NOINLINE i64 coo_short_rows(const CooArrays<T, I>& A, const SpmvOperands<T>& o, i64 begin,
                                i64 end, i64 stop, i64 shared) {

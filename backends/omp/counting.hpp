@@ -7,10 +7,10 @@
 
 namespace wl {
 
-// How many counters a thread may have for each entry that it sorts; more cost more than they save.
+// The limit of a thread's counters per entry that it sorts; more counters cost more than they save.
 constexpr i64 kCountersPerEntry = 4;
 
-// Shares of entries that threads sort side by side.
+// Shares of entries that threads sort in parallel.
 inline int sorting_parts(i64 entries, i64 buckets, int threads) {
   if (entries < kSerialElements)
     return 1;

@@ -10,7 +10,7 @@ namespace wl {
 
 namespace {
 
-// How often the system took a core from a thread of this process that wanted it.
+// The number of times that the system took a core from a running thread of this process.
 long involuntary_switches() {
 #if defined(__linux__)
   rusage usage{};

@@ -1,4 +1,4 @@
-// Whether other programs use the cores on which threads of this process would wait actively.
+// Detection of other programs on the cores on which threads of this process would wait actively.
 #pragma once
 
 #include <atomic>

@@ -8,7 +8,7 @@ namespace wl {
 
 namespace {
 
-// How Python holds a state.
+// The name of the capsule in which Python holds a state.
 constexpr const char* kCapsule = "wollemi.CsrState";
 
 } // namespace
@@ -23,7 +23,7 @@ const std::shared_ptr<CsrState>& state_in(const Object& capsule) {
 
 namespace {
 
-// The state in the plan of a matrix, which is made now if there is none.
+// The state in the plan of a matrix; the first call makes it.
 Object state_of(const Call& call, int at) {
   static const Name hidden("_plan"), plan("plan"), state("state");
   Object found = call.member(at, hidden);
@@ -134,7 +134,7 @@ private:
   }
 };
 
-// The state of a kernel for a matrix, or None where the kernel does not pay.
+// The state of a kernel for a matrix, or None if the kernel is not faster.
 struct csr_state_entry {
   static constexpr const char* operation = "csr.plan";
   static constexpr const char* symbol = "csr_state";
@@ -153,7 +153,7 @@ struct csr_state_entry {
   }
 };
 
-// How much memory a state takes; None of something else.
+// The bytes of a state; None for another object.
 struct csr_state_bytes_entry {
   static constexpr const char* operation = "csr.plan";
   static constexpr const char* symbol = "csr_state_bytes";

@@ -21,7 +21,7 @@ void multiply(const Call& call, const CsrArrays<S, I>& A, const std::shared_ptr<
   call.submit(A.nnz() * o.k, [=](int threads) { typed->spmv(A, o, threads); });
 }
 
-// The state of a kernel for a matrix, or null where the kernel does not pay.
+// The state of a kernel for a matrix, or null if the kernel is not faster.
 template <class T, class S, class I>
 std::shared_ptr<CsrState> made_state(const CsrArrays<S, I>& A, const std::string& kernel,
                                      int parts) {

@@ -23,7 +23,7 @@ class CsrState {
 public:
   virtual ~CsrState() = default;
 
-  // How much memory it takes.
+  // The bytes of its memory.
   virtual i64 bytes() const = 0;
 };
 
@@ -34,7 +34,7 @@ public:
   // Whether it holds all entries, so that products read no array of the matrix.
   virtual bool holds_entries() const { return false; }
 
-  // The product by the state alone; only where it holds all entries.
+  // The product by the state alone, if it holds all entries.
   virtual void spmv_alone(const SpmvOperands<T>&, int /*threads*/) const {}
 };
 
@@ -92,7 +92,7 @@ private:
 
   std::vector<row_cut> cuts_;
   bool few_, mostly_empty_;
-  std::vector<I> filled_; // the rows with entries, where most have none
+  std::vector<I> filled_; // the rows with entries, if most rows are empty
 
   // The product of one vector for rows [row, last) with the bits of csr_rows, which reads no
   // pointers of empty rows.
@@ -150,7 +150,7 @@ private:
 
 // A copy in slices of rows of similar length; long rows are stored one after the other and are cut.
 //
-// Making the copy takes as long as several products. So the first product goes row by row if it has
+// The copy costs the time of several products. So the first product goes row by row if it has
 // the same bits as the copy; the second product, or new values, make the copy.
 template <class S, class T, class I>
 class CsrSell final : public CsrStateOf<S, T, I> {
@@ -197,7 +197,7 @@ private:
     return row_lengths(A.indptr, 0, A.m).longest <= std::min<i64>(kCutRow, PIECE_OF_SUM);
   }
 
-  // The copy, which is made now if there is none.
+  // The copy; the first call makes it.
   const SlicedEntries<S, T, I>& packed(const CsrArrays<S, I>& A) const {
     if (!made_) {
       const std::lock_guard<std::mutex> lock(making_);

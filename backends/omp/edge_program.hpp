@@ -69,9 +69,9 @@ struct EdgeProgramText {
   std::vector<EdgeInstruction> instructions;
   std::vector<i64> outputs;
   bool is_softmax = false;
-  i64 rows = 0, columns = 0, entries = 0; // how many inputs of each kind there are
+  i64 rows = 0, columns = 0, entries = 0; // numbers of inputs of each kind
 
-  // The program with a text; throws std::invalid_argument if it is none.
+  // The program of a text; throws std::invalid_argument if the text is no program.
   static std::shared_ptr<const EdgeProgramText> parse(const std::string& text);
 };
 

@@ -1,4 +1,4 @@
-// How a file adds its entries to the module.
+// Functions by which a file adds its entries to the module.
 #pragma once
 
 #include "omp/call.hpp"

@@ -1,4 +1,4 @@
-// Where the entries of a pattern are: listed one by one, or all that are between two columns.
+// The columns of a row's entries: listed for each entry, or a range between two columns.
 //
 // Entries are numbered row by row in either case: row i has the entries ptr[i], ..., ptr[i + 1] -
 // 1, and columns(i)[e] is the column of entry e of that row.

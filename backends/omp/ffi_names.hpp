@@ -10,7 +10,7 @@
 
 namespace wl {
 
-// Objects have their numbers for as long as their owners live. Numbers are random: a program that
+// Objects have their numbers until their owners are freed. Numbers are random: a program that
 // another process compiled finds no object instead of a wrong one.
 template <class T>
 class FfiNames {

@@ -133,7 +133,7 @@ std::shared_ptr<KeptPattern> kept_pattern(StoredPattern given, i64 capacity) {
   return made;
 }
 
-// A kept pattern lives as long as the objects made of it.
+// A kept pattern is freed with the objects that were made from it.
 struct Together {
   std::shared_ptr<KeptPattern> kept;
   FfiPattern pattern;

@@ -18,10 +18,10 @@ struct FfiPattern {
   int threads = 1;
 };
 
-// How many patterns that were operands are kept.
+// The number of patterns of earlier operands that are kept.
 constexpr std::size_t kKeptPatterns = 16;
 
-// Names a pattern for compiled programs, for as long as its owner lives; see FfiNames.
+// Names a pattern for compiled programs until its owner is freed; see FfiNames.
 i64 name_pattern(const std::shared_ptr<const FfiPattern>& pattern);
 
 // Which plan an operation needs: of equal shares of entries, or of whole rows.
@@ -35,7 +35,7 @@ std::shared_ptr<const FfiPattern> pattern_of(const FfiCall& call, Rows rows, boo
 // The pattern that a call names, for its executable to keep; nullptr if it comes as operands.
 std::shared_ptr<const void> owner_of(const FfiCall& call);
 
-// How many operands belong to the pattern.
+// The number of operands of the pattern.
 inline i64 pattern_operands(const FfiCall& call) { return call.integer("pattern") == 0 ? 2 : 0; }
 
 } // namespace wl

@@ -81,7 +81,7 @@ i64 bytes_of_type(StoredType type) {
   }
 }
 
-// Values in the order of a transpose, for as long as a product of it lasts.
+// Values in the order of a transpose, during a product with it.
 class InOrder {
 public:
   InOrder(StoredBatch values, StoredType type, i64 blocks, const FfiPattern& pattern)

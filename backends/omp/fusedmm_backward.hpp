@@ -48,7 +48,7 @@ struct SoftmaxRow {
 
   T base() const { return largest == -std::numeric_limits<T>::infinity() ? T(0) : largest; }
 
-  // Of the parts of a row.
+  // Merges the results of the parts of a row.
   template <class PartAt>
   static SoftmaxRow merged(i64 first, i64 last, const PartAt& part_at) {
     T common = -std::numeric_limits<T>::infinity();
@@ -108,7 +108,7 @@ struct RowEntries {
     }
   }
 
-  // The same where the logarithm of the row's total is known, and the mean.
+  // The gradient of softmax if the logarithm of the row's total and the mean are known.
   void softmax_gradient(T log_total, T mean) const {
     constexpr int L = kLanesOf<T>;
     for (i64 e = 0; e < count; e += L) {
@@ -253,7 +253,7 @@ protected:
     }
   }
 
-  // Stores a sum; without one, zeros.
+  // Stores a sum, or zeros if there is none.
   static void finish(const T* sum, i64 columns, S* to) {
     for (i64 j = 0; j < columns; ++j)
       narrow(sum ? sum[j] : T(0), to[j]);

@@ -1,5 +1,5 @@
 // The steps of restarted GMRES. See wollemi.core.operations.gmres; the long loops are in
-// krylov.hpp. A basis is stored in S, which is T or lower.
+// krylov.hpp. A basis has values of S, which is T or a type of lower precision.
 #pragma once
 
 #include "omp/krylov.hpp"

@@ -1,4 +1,4 @@
-// Memory for data that kernels read repeatedly, on huge pages where it is large.
+// Memory for data that kernels read repeatedly; large arrays are on huge pages.
 #pragma once
 
 #include <cstdlib>
@@ -59,7 +59,7 @@ private:
   std::size_t size_ = 0;
 };
 
-// How much memory the elements of a vector take.
+// The bytes of the elements of a vector.
 template <class Vector>
 long long bytes_of(const Vector& v) {
   return static_cast<long long>(v.size() * sizeof(typename Vector::value_type));

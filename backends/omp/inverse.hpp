@@ -19,7 +19,7 @@ struct Supernodes {
   std::vector<I> first;   // the first column of each group, and the number of columns
   std::vector<I> owner;   // the group of each column
   std::vector<I> parent;  // of each group, -1 of a root
-  std::vector<i64> begin; // where the rows below each group begin in `rows`
+  std::vector<i64> begin; // index in `rows` of the first row below each group
   std::vector<i64> end;
   std::vector<I> rows; // in rising order
 

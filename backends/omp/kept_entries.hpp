@@ -42,8 +42,8 @@ std::uint64_t kept_word(i64 first, i64 count, const Keeps& keeps) {
 
 inline int ones_of(std::uint64_t word) { return __builtin_popcountll(word); }
 
-// How many entries are kept of each of the rows [begin, end), of which the entries follow one
-// another; returns their sum. `word_of(first, count)` is as kept_word.
+// Counts the kept entries of each of the rows [begin, end), which have contiguous entries; returns
+// the sum. `word_of(first, count)` is as kept_word.
 template <class I, class WordOf>
 i64 count_kept(const I* indptr, i64 begin, i64 end, I* lengths, const WordOf& word_of) {
   const i64 last = indptr[end];

@@ -23,11 +23,11 @@ constexpr i64 kBlockBytes = 16384;
 // Basis vectors that are processed together: w is loaded once for this number.
 constexpr int kTogether = 4;
 
-// Rows of one contiguous column that are summed side by side: a cache line of them.
+// The number of independent sums over the rows of a contiguous column: a cache line of numbers.
 template <class T>
 constexpr int kRowLanes = 64 / sizeof(real_t<T>);
 
-// Adjacent columns that are summed side by side; fewer go two by two and one by one.
+// The number of adjacent columns that are summed together; the rest go in pairs and singly.
 constexpr int kColumnLanes = 8;
 
 // Calls body(lanes, row, c, steps, rows_per_step) on pieces that cover rows [begin, end) of the

@@ -1,4 +1,4 @@
-// The entry of the schedules by which threads share a triangle.
+// The entry for the schedules of a triangle over threads.
 #include "omp/lane_plan.hpp"
 
 #include <algorithm>

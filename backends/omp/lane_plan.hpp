@@ -119,7 +119,7 @@ std::vector<i64> lengths_of_pattern(std::vector<i64> distances) {
   if (distances.empty())
     return {};
   std::sort(distances.begin(), distances.end());
-  std::vector<std::pair<i64, i64>> counted; // how often, and the distance
+  std::vector<std::pair<i64, i64>> counted; // the number of occurrences, and the distance
   for (const i64 d : distances)
     if (counted.empty() || counted.back().second != d)
       counted.emplace_back(1, d);
@@ -159,7 +159,7 @@ public:
     make_blocks();
   }
 
-  // How long all take, or infinity if it is more than `most`.
+  // The time of all blocks, or infinity if it exceeds `most`.
   double estimate(double most) {
     constexpr double never = std::numeric_limits<double>::infinity();
     std::vector<i64> need(lanes_, 0), waited(static_cast<std::size_t>(lanes_) * lanes_, 0);

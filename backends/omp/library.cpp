@@ -1,4 +1,4 @@
-// The entry of functors of other packages, which are functions of shared libraries.
+// The entry for functors of other packages, which are functions of shared libraries.
 #include "omp/library.hpp"
 
 #include <memory>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr const char* kCapsule = "library function";
 
-// How an argument is read.
+// The kind of an argument.
 enum class LibraryKind : u8 { BLOCK, ARRAY, REAL, COMPLEX, INTEGER, STATUS };
 
 const std::unordered_map<std::string_view, LibraryKind> kKinds = {

@@ -115,7 +115,7 @@ template <class F>
   map_rows(f, begin, end, c, total);
 }
 
-// The same where all matrices have unit row strides, a constant that makes rows neighbours.
+// The loop if all matrices have unit row strides, so that rows are adjacent.
 template <class F, class Strides>
 [[gnu::noinline]] void map_neighbours(const F& functor, i64 begin, i64 end,
                                       typename F::sum& total) {
@@ -155,7 +155,7 @@ template <class F, class Strides>
   return true;
 }
 
-// W adjacent columns side by side in vector registers, unless one of them has stopped.
+// W adjacent columns in the lanes of vector registers, unless a column has stopped.
 template <int W, class F>
 [[gnu::noinline]] void map_strip(const F& functor, i64 begin, i64 end, i64 c,
                                  typename F::sum* totals) {

@@ -41,7 +41,7 @@ struct pattern_plan_entry {
   }
 };
 
-// How much memory a plan takes; None of something else.
+// The bytes of a plan; None for another object.
 struct pattern_plan_bytes_entry {
   static constexpr const char* operation = "csr.ml_plan";
   static constexpr const char* symbol = "pattern_plan_bytes";

@@ -1,4 +1,4 @@
-// How threads share work, and where they store their parts.
+// The split of work over threads, and the memory of their parts.
 //
 // Loops go over parts, not over threads: the result depends on the number of parts alone, not on
 // the threads that run them.

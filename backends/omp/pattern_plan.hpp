@@ -1,4 +1,4 @@
-// How the entries of a CSR pattern are split for spmm, sddmm and fusedmm.
+// The split of the entries of a CSR pattern for spmm, sddmm and fusedmm.
 //
 // The parts depend on the pattern alone, so results do not depend on the number of threads.
 #pragma once

@@ -1,4 +1,4 @@
-// How the entries of a CSR matrix are shared by threads.
+// The split of the entries of a CSR matrix over threads.
 #pragma once
 
 #include "cpu/csr.hpp"

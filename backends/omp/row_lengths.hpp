@@ -7,7 +7,7 @@
 
 namespace wl {
 
-// The sum of squares, the largest length, and how many rows are not empty.
+// The sum of squares, the largest length, and the number of rows with entries.
 struct RowLengths {
   i64 squares = 0, longest = 0, filled = 0;
 

@@ -11,7 +11,7 @@ namespace wl {
 
 namespace detail {
 
-// A functor that visits row by row, whatever launcher it has itself.
+// A functor that visits row by row, also if its own launcher does not.
 template <class F>
 struct ByRows : F {
   explicit ByRows(const F& functor) : F(functor) {}

@@ -98,7 +98,7 @@ private:
       dots<1>(B, columns + e, begin, end, sums + e);
   }
 
-  // The same of rows of very many registers: see long_sums.hpp.
+  // The product of rows of very many registers: see long_sums.hpp.
   template <class Columns>
   WL_NOINLINE void long_dots(const Operand<T>& B, Columns columns, i64 count, T* sums) const {
     for (i64 e = 0; e < count; e += kDots) {

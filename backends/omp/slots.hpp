@@ -1,4 +1,4 @@
-// Which half of an operation an entry does, and where its sums are between the halves.
+// The half of an operation that an entry computes, and the memory of its sums between the halves.
 #pragma once
 
 namespace wl {

@@ -133,7 +133,7 @@ struct register_sums {
   wide<T, L> of[R];
 };
 
-// The same of a long row: see long_sums.hpp.
+// The sum of a long row: see long_sums.hpp.
 template <int L, int R, class S, class X, class Operand>
 WL_NOINLINE register_sums<computed_t<S>, L, R> sum_long_row(const S* values, const X* columns,
                                                             i64 count, Operand B) {
@@ -151,7 +151,7 @@ WL_NOINLINE register_sums<computed_t<S>, L, R> sum_long_row(const S* values, con
   return made;
 }
 
-// The same of a row of any length.
+// The sum of a row of any length.
 template <int L, int R, class S, class X, class Operand>
 inline void sum_row(const S* values, const X* columns, i64 count, const Operand& B,
                     wide<computed_t<S>, L> (&sum)[R]) {

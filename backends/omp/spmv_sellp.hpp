@@ -211,7 +211,7 @@ inline void slice_dot(const S* data, const I* indices, const I* lengths, const d
 
 #endif
 
-// The same for long rows in single precision: see long_sums.hpp.
+// The product for long rows in single precision: see long_sums.hpp.
 template <class S, class T, class I>
 WL_NOINLINE void long_slice_dot(const S* data, const I* indices, const I* lengths, const T* x,
                                 i64 n, T* sums) {

@@ -147,7 +147,7 @@ bool streams(const std::vector<StepInstruction>& elements) {
           return false;
         own.push_back(one.parts[i].at);
       }
-      // A value that has to be repeated is there for one chunk.
+      // A value that is repeated for all elements has the length of one chunk.
       if (one.parts[i].place == StepPlace::COLUMN && !takes_single(one.code, i))
         return false;
     }
@@ -548,7 +548,7 @@ private:
   i64 period_, rows_;
   std::byte *memory_, *copies_, *expanded_, *sums_;
 
-  // Whether the last instruction of a store writes where the elements of its parameter are.
+  // Whether the last instruction of a store writes directly to the elements of its parameter.
   bool is_direct(std::size_t store) const {
     return all_ && is_whole_ && work_.is_direct_[store] != 0;
   }
@@ -637,7 +637,7 @@ private:
         store(text_.stores[s], row, rows);
   }
 
-  // Copies the elements that are not side by side.
+  // Copies elements that are not adjacent.
   void copy_in(i64 row, i64 rows) {
     for (std::size_t at = 0; at < text_.parameters.size(); ++at) {
       const StepParameter& parameter = text_.parameters[at];

@@ -111,10 +111,10 @@ struct StepText {
   std::vector<StepStore> stores, finishing;
   std::vector<StepSum> sums;
   std::vector<StepEvent> events;
-  int registers = 0, columns = 0; // how many there are of elements and of columns
-  bool is_streamed = false;       // each instruction reads parameters of its own alone
+  int registers = 0, columns = 0; // registers of elements and of columns
+  bool is_streamed = false;       // no two instructions read the same parameter
 
-  // Throws std::invalid_argument if the text is none of a program.
+  // Throws std::invalid_argument if the text is no program.
   static StepText parse(const std::string& text);
 };
 

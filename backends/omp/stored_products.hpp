@@ -29,7 +29,7 @@ struct PatternArrays {
   const I *indptr, *indices;
 };
 
-// The same, with indices of 32 or of 64 bits.
+// A CSR pattern with indices of 32 or of 64 bits.
 struct StoredPattern {
   i64 m, n, nnz;
   const void *indptr, *indices;
@@ -164,7 +164,7 @@ inline int threads_for(i64 entries, i64 columns, int threads) {
 }
 
 // Calls body(block, row, begin, end) for all rows of all blocks, on up to `threads` threads, with
-// `columns` numbers of an entry each. A plan that cuts rows is none for it.
+// `columns` numbers of an entry each. A plan that cuts rows does not suit it.
 template <class I, class Body>
 void for_whole_rows(const PatternPlan& plan, const PatternArrays<I>& A, i64 blocks, i64 columns,
                     int threads, Body&& body) {

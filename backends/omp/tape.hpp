@@ -22,15 +22,15 @@ public:
     kept_.insert(kept_.end(), arguments.begin(), arguments.end());
   }
 
-  // Replays until *running is 0 or `limit` times; returns how many times. Looks for Ctrl-C between
-  // two iterations about every 50 ms and throws PythonError if there was one.
+  // Replays until *running is 0, at most `limit` times; returns the number of replays. Checks for
+  // Ctrl-C between two iterations about every 50 ms, and throws PythonError after it.
   i64 run(const i32* running, i64 limit) const;
 
-  // The same without a look for Ctrl-C, on any thread that belongs to a loop.
+  // Replays without a check for Ctrl-C, on any thread of a loop.
   i64 replay(const i32* running, i64 limit) const;
   void replay_once() const;
 
-  // The same, with a call of `after` between two operations and at the end.
+  // Replays, and calls `after` after each operation.
   template <class After>
   void replay_stepwise(const After& after) const {
     const int threads = context_->threads();

@@ -16,17 +16,17 @@ namespace wl {
 
 namespace {
 
-// How long a worker waits actively for the next loop, and a caller for its workers. Loops of an
-// iteration follow each other within a microsecond or two; a thread that has to be woken costs 5
-// to 10. Longer waits would slow down other libraries: libgomp's of some milliseconds made NumPy's
-// and PyTorch's threads ten times as slow.
+// The time in ns that a worker waits actively for the next loop, and a caller for its workers. The
+// loops of an iteration follow each other within one or two microseconds. Waking a thread takes 5
+// to 10 microseconds. Longer active waits slow down other libraries: libgomp's waits of some
+// milliseconds made the threads of NumPy and PyTorch ten times as slow.
 constexpr i64 kPatience = 100'000;
 
 // A part that takes less is not worth waking a worker for.
 constexpr i64 kWorthWaking = 10'000;
 
-// How long a caller that has finished its part sleeps while it waits for a worker to start, on
-// crowded cores: as long as the part takes, within these limits.
+// Limits of the sleep in ns of a caller that has finished its part and waits for a worker to start
+// on crowded cores. The sleep takes the time of the part.
 constexpr i64 kShortestNap = 20'000, kLongestNap = 1'000'000;
 
 // Looks, of 20 to 60 ns each, before the clock is read for the first time and from then on.
@@ -66,9 +66,9 @@ bool& at_a_part() {
   return is;
 }
 
-// Threads that are started while it lives are not interrupted by signals, which belong to Python's
+// Threads that start while this object exists get no signals, which belong to Python's
 // main thread. Faults go to the thread that causes them.
-// Windows has none: Ctrl-C starts a thread of its own there.
+// Windows has no signals: there Ctrl-C starts a separate thread.
 #if defined(_WIN32)
 struct NoSignals {
   NoSignals() {}
@@ -201,7 +201,7 @@ void Team::hand_out(int workers) {
   }
 }
 
-// How many workers to involve where some are asleep.
+// The number of workers of a loop if some are asleep.
 int Team::worth_involving(int most) {
   if (is_worth_waking())
     return most;
@@ -320,7 +320,7 @@ struct Rest {
       return team;
     const std::lock_guard<std::mutex> lock(mutex);
     if (others.empty())
-      return new Team; // for as long as the process lives, as its threads
+      return new Team; // never freed: its threads run until the process ends
     Team* const team = others.back();
     others.pop_back();
     return team;

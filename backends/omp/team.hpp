@@ -36,7 +36,7 @@ struct alignas(64) Worker {
   std::atomic<std::uint32_t> state{IDLE};
   std::atomic<bool> is_late{false}; // it was woken, and the system has not let it run yet
   int part = 0;
-  i64 patience; // how long the next wait may be active
+  i64 patience; // time limit of the next active wait
   std::mutex mutex;
   std::condition_variable wake;
 };
@@ -62,7 +62,7 @@ private:
 
   std::vector<std::unique_ptr<Worker>> workers_;
   bool may_grow_ = true;
-  // Of the loop at hand. Workers read it once they have taken their part.
+  // The current loop. Workers read it after they have taken their part.
   Loop loop_;
   int involved_ = 0; // workers that have a part
   Interruption* interruption_ = nullptr;

@@ -156,7 +156,7 @@ private:
   }
 };
 
-// How many lines end in [at, end).
+// The number of line ends in [at, end).
 inline i64 count_lines(const char* at, const char* end) {
   i64 lines = 0;
   for (; at < end; ++at)

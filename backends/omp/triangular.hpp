@@ -20,7 +20,7 @@ struct triangular_factorize {
   i64 p, e, n;
 
   void operator()(int) const {
-    // Where the entries of the row at hand are, by column.
+    // The positions of the entries of the current row, by column.
     std::vector<I> place(static_cast<std::size_t>(n), I(-1));
     for (i64 i = 0; i < n; ++i) {
       for (I q = indptr[i]; q < indptr[i + 1]; ++q)
@@ -229,7 +229,7 @@ struct triangular_substitute {
     }
   }
 
-  // Rows that follow one another may need each other: one thread computes them.
+  // Adjacent rows may depend on each other: one thread computes them.
   template <bool Upper>
   i64 next_run(i64 begin, i64 t, i64 end) const {
     while (t > begin && t < end && rows[t] == rows[t - 1] + (Upper ? -1 : 1))

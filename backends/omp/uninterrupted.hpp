@@ -5,7 +5,7 @@
 
 namespace wl {
 
-// Loops are not ended by Ctrl-C while it lives, also in the middle of a solve that can be.
+// Ctrl-C ends no loop while this object exists, also within a solve that it would end.
 class Uninterrupted {
 public:
   Uninterrupted() { belonging().interruption = nullptr; }

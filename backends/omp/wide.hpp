@@ -67,7 +67,7 @@ inline T sum_of(wide<T, L> v) {
   }
 }
 
-// The largest lane, halves first. Of lanes that are NaN it may be any.
+// The largest lane, computed from halves. If a lane is NaN, the result may be any lane.
 template <class T, int L>
 inline T largest_of(wide<T, L> v) {
   if constexpr (L == 1) {
@@ -101,7 +101,7 @@ template <class T, int L, int D, int... lane>
          shuffled<T, L, (lane / D % 2 * L + lane / D / 2 * 2 * D + lane % D + D)...>(a, b);
 }
 
-// The same of one vector; its lower half is the result.
+// The sums of one vector; the result is in its lower half.
 template <class T, int L, int D, int... lane>
 [[gnu::always_inline]] inline wide<T, L> halves_of(const wide<T, L>& a,
                                                    std::integer_sequence<int, lane...>) {
