@@ -337,6 +337,30 @@ def test_rigid_body_modes_are_translations_and_rotations():
 
 
 @pytest.mark.parametrize(
+    ("points", "count"),
+    [
+        (np.outer(np.arange(20.0), [1, 2, 3]), 5),
+        (np.outer(np.arange(20.0), [0, 0, 1]), 5),
+        (np.array([[3.0, 1.0, 2.0]]), 3),
+        (np.array([[3.0, 1.0]]), 2),
+        (np.zeros((0, 3)), 6),
+    ],
+)
+def test_rigid_body_modes_of_points_on_a_line_are_independent(points, count):
+    modes = wl.rigid_body_modes(points)
+    assert modes.shape == (points.size, count)
+    if len(points):
+        assert np.linalg.matrix_rank(modes) == count
+    if len(points) > 1:
+        A = wl.Csr(
+            sp.kron(
+                sp.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(20, 20)), np.eye(3)
+            )
+        )
+        assert wl.solvers.Cg(A, Amg(A, near_null=modes)).solve(np.ones(60)).converged
+
+
+@pytest.mark.parametrize(
     ("options", "error", "message"),
     [
         ({"kind": "geometric"}, "InvalidArgument", "auto, classical, aggregation"),

@@ -24,6 +24,8 @@ def rigid_body_modes(coordinates: Any) -> np.ndarray[Any, Any]:
     -------
     array, shape (d * nodes, 3) or (d * nodes, 6)
         The modes; unknowns of a node are adjacent. Rotations are about the centroid of the points.
+        Points on a line have one rotation less in three dimensions, since the rotation about that
+        line moves no point; a single point has none.
 
     Raises
     ------
@@ -58,4 +60,15 @@ def rigid_body_modes(coordinates: Any) -> np.ndarray[Any, Any]:
     for number, (a, b) in enumerate(planes, start=d):
         modes[:, a, number] = 0 - points[:, b]
         modes[:, b, number] = points[:, a]
-    return modes.reshape(nodes * d, -1)
+    columns = modes.reshape(nodes * d, modes.shape[2])
+    return np.hstack([columns[:, :d], _independent(columns[:, d:])])
+
+
+def _independent(rotations: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return the rotations, or combinations of them without the ones that move no point."""
+    if not len(rotations):
+        return rotations
+    _, sizes, directions = np.linalg.svd(np.linalg.qr(rotations, mode="r"))
+    least = len(rotations) * np.finfo(rotations.dtype).eps * sizes.max(initial=0.0)
+    moving = sizes > least
+    return rotations if moving.all() else rotations @ directions[moving].T
