@@ -15,6 +15,7 @@ of 1,024 small graphs each; their nodes follow from the mean size of a graph in 
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -87,6 +88,7 @@ def goals(on: Executor, scale: int) -> Iterator[Goal]:
     ratios = []
     for graph in GRAPHS:
         forward, both, entries = _times(on, graph, scale)
+        _release(on)
         name = f"synthetic {graph.name}, {graph.nodes // scale} nodes, {entries} edges"
         yield seconds(f"{name}, forward", forward, "ms", most=1.1 * graph.published)
         yield seconds(f"{name}, forward and gradients", both, "ms")
@@ -129,6 +131,16 @@ def _times(on: Executor, graph: Graph, scale: int) -> tuple[Spread, Spread, int]
     for x in (q, k, v):
         x.requires_grad_()
     return once, _clock(both, on, large), int(indices.shape[0])
+
+
+def _release(on: Executor) -> None:
+    """Give the memory that PyTorch and CuPy keep back to the device, for the next graph."""
+    import torch
+
+    gc.collect()
+    if on.backend == "cuda":
+        torch.cuda.empty_cache()
+        on.xp.get_default_memory_pool().free_all_blocks()
 
 
 def communities(

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from scipy.spatial import KDTree
 
 import wollemi as wl
-from wollemi.solvers.auto import plan
+from wollemi.solvers.auto import candidates, plan
 from wollemi.solvers.auto.facts import find_facts
 from wollemi.solvers.auto.methods import parsed_method
 from wollemi.solvers.auto.plan import Question, planned
@@ -190,6 +190,19 @@ def test_a_device_copies_the_sampled_rows_alone(on):
         np.testing.assert_array_equal(getattr(ours, name), getattr(host, name))
     places = np.array([3, 0, 1599, 3])
     np.testing.assert_array_equal(ours.diagonal(places), S.diagonal()[places])
+
+
+def test_a_device_limits_the_iterations_before_multigrid(monkeypatch):
+    line = sp.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(41, 41))
+    S = sp.csr_array(sp.kronsum(sp.kronsum(line, line), line))
+    monkeypatch.setattr(candidates, "is_on_host", lambda A: False)
+    question = Question(
+        parsed_method("auto", "auto"), 1, 1e-8, None, False, False, "normal", Hints()
+    )
+    pool = planned(wl.Csr(S), question).pool()
+    first, second = pool.candidates
+    assert (first.method, second.label) == ("cg", "amg")
+    assert first.limit == int(2 * first.iterations)
 
 
 def test_units_of_unknowns_and_rows_are_no_coefficient_that_jumps():
