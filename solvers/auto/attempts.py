@@ -219,7 +219,7 @@ class Attempts:
         """Return whether the next candidate should be faster than a search for components."""
         pool = self.pool
         if pool is None or not pool.ready:
-            return pool is not None and pool.has_quick_probe
+            return pool is not None and (pool.has_quick_probe or pool.has_early_multigrid)
         return self._alternative() < COMPONENTS_FACTOR * pool.seconds_of_structure
 
     def _is_solved_separately(self, *, last: bool = False) -> bool:

@@ -180,6 +180,13 @@ class Pool:
         candidates = self._multigrid("cg") if suits else []
         return [replace(c, patient=False, limit=ITERATIONS_WITHOUT_PATTERN) for c in candidates]
 
+    @property
+    def has_early_multigrid(self) -> bool:
+        """Whether multigrid may come next without a structural analysis, which the host makes."""
+        return not self.ready and any(
+            each.label == "amg" and each.key not in self._taken for each in self.candidates
+        )
+
     def prepare(self) -> None:
         """Create the other candidates; analyze the structure if the matrix is not small."""
         if self.ready:
@@ -327,7 +334,7 @@ class Pool:
             return self._minres()
         if self.has_quick_probe:
             return self._taken_probe()
-        if self._taken:
+        if self._taken and not self.has_early_multigrid:
             self.prepare()  # the first candidate failed
         left = [c for c in self._left(indefinite=indefinite) if c.key not in over]
         if not left:
@@ -393,7 +400,8 @@ class Pool:
 
     def cheapest(self, *, indefinite: bool) -> float:
         """Return the expected seconds of the cheapest remaining candidate."""
-        self.prepare()
+        if not self.has_early_multigrid:
+            self.prepare()
         left = self._left(indefinite=indefinite)
         return min((self.seconds(c) for c in left), default=float("inf"))
 

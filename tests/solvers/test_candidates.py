@@ -203,6 +203,9 @@ def test_a_device_limits_the_iterations_before_multigrid(monkeypatch):
     first, second = pool.candidates
     assert (first.method, second.label) == ("cg", "amg")
     assert first.limit == int(2 * first.iterations)
+    took = [pool.take(indefinite=False, over=set(), spent=0.0) for _ in range(2)]
+    assert took == [first, second]
+    assert not pool.properties.has_structure  # which the host would search for
 
 
 def test_units_of_unknowns_and_rows_are_no_coefficient_that_jumps():
