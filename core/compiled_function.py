@@ -26,6 +26,10 @@ _PROTOTYPE = ctypes.CFUNCTYPE(None, _POINTER, _POINTER, _INTEGER, _INTEGER, _POI
 _OF_CTYPES = type(_PROTOTYPE()).__mro__[1]
 
 
+#: No function lies in the first page of memory, which is never mapped.
+FIRST_PAGE = 4096
+
+
 def address_of(function: object) -> int | None:
     """Return the address of a compiled function, or None for any other object.
 
@@ -52,10 +56,12 @@ def check_compiled(function: object, dtype: np.dtype[Any], name: str) -> None:
         signature.
     """
     address = address_of(function)
-    if address == 0:
-        raise InvalidArgument(f"{name}: expected the address of a compiled function, got 0")
     if address is None:
         return
+    if address < FIRST_PAGE:
+        raise InvalidArgument(
+            f"{name}: expected a function or the address of a compiled function, got {address}"
+        )
     found = _parameters(function)
     number = np.dtype(dtype).name
     part = {"complex64": "float32", "complex128": "float64"}.get(number, number)

@@ -90,6 +90,10 @@ class Hints:
 
         Hints that no candidate reads are checked as well: a wrong one is an error of the caller.
         """
+        for name in ("symmetric", "positive_definite"):
+            stated = getattr(self, name)
+            if stated is not None and not isinstance(stated, (bool, np.bool_)):
+                raise InvalidArgument(f"{name}: expected True, False or None, got {stated!r}")
         size = self.block_size
         if size is not None and not (
             isinstance(size, (int, np.integer)) and size >= 1 and n % size == 0

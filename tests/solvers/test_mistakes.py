@@ -120,6 +120,25 @@ def test_notes_say_which_facts_the_user_stated() -> None:
         assert "is symmetric" not in " ".join(notes)
 
 
+@pytest.mark.parametrize("hint", ["symmetric", "positive_definite"])
+@pytest.mark.parametrize("value", ["no", 1, 0.0])
+def test_stated_facts_are_booleans(hint: str, value: object) -> None:
+    with pytest.raises(wl.errors.InvalidArgument, match=f"{hint}: expected True, False or None"):
+        wl.solve(wl.Csr(GRID), ONES, **{hint: value})
+
+
+@pytest.mark.parametrize("dtype", ["int8", np.int64, bool])
+def test_multigrid_computes_in_no_integers(dtype: object) -> None:
+    with pytest.raises(wl.errors.InvalidArgument, match="dtype: expected 'float16'"):
+        wl.preconditioners.Amg(wl.Csr(GRID), dtype=dtype)
+
+
+@pytest.mark.parametrize("address", [0, 3, -1, 4095])
+def test_a_small_number_is_no_compiled_function(address: int) -> None:
+    with pytest.raises(wl.errors.InvalidArgument, match=f"compiled function, got {address}"):
+        wl.LinearOperator((3, 3), matvec=address)
+
+
 # ---- preconditioners of a user's class, and matrices with NaN
 
 

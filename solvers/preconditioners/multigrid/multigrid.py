@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from ....core.described import facts_table, side_by_side
-from ....core.dtypes import is_complex, is_narrow, name_of, real_dtype, stored_dtype
+from ....core.dtypes import is_complex, is_exact, is_narrow, name_of, real_dtype, stored_dtype
 from ....core.equivalents import OF_HIERARCHIES, OF_HIERARCHY_OPTIONS, OF_PRECONDITIONERS
 from ....core.errors import InvalidArgument, InvalidMatrix, ShapeMismatch
 from ....core.formats import Diagonal, Matrix
@@ -159,6 +159,10 @@ class Multigrid(Preconditioner):
         self.smoother, self.cycle, self.coarse_solver = smoother, cycle, coarsest
         self.sweeps = _pair(sweeps)
         requested = None if dtype is None else stored_dtype(dtype)
+        if requested is not None and is_exact(dtype):
+            raise InvalidArgument(
+                f"dtype: expected 'float16', 'bfloat16', 'float32' or 'float64', got {dtype!r}"
+            )
         #: The storage dtype of the matrices of levels, if it is lower than the dtype of the
         #: computation.
         self.level_storage = None if requested is None or not is_narrow(requested) else requested

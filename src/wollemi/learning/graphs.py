@@ -142,8 +142,9 @@ def from_edges(edge_index: Any, num_nodes: int | tuple[int, int] | None = None) 
     Returns
     -------
     Graph
-        A graph of tensors if the edges are a tensor, for :mod:`wollemi.interop.torch`; otherwise a
-        :class:`wollemi.Csr` of ones with NumPy arrays.
+        With a pattern and orders of tensors if the edges are a tensor, for
+        :mod:`wollemi.interop.torch`; otherwise with a :class:`wollemi.Csr` of ones and NumPy
+        arrays.
 
     Raises
     ------
