@@ -117,7 +117,9 @@ def go_straight(solve: Solve) -> Result | FirstCycle | None:
             driven = False
         left -= batch
         if left and not solver._spares_cycles:
-            return FirstCycle(_named(transfer.peek()), left, verified=False)
+            members = transfer.peek()
+            safe = _has_safe_norm(solve, members)
+            return FirstCycle(_named(members), left, verified=False) if safe else None
         executor.copy_into(work.spare, solve.b)
         # From here on, a device may wait for other members of a group: no memory is allocated then.
         x = executor.allocate(work.x.shape, work.x.dtype)
@@ -132,6 +134,12 @@ def go_straight(solve: Solve) -> Result | FirstCycle | None:
     return _result_if_over(solve, x, members, left)
 
 
+def _has_safe_norm(solve: Solve, members: list[np.ndarray[Any, Any]]) -> bool:
+    """Return whether the right-hand side needs no scaling; else the device ran no iteration."""
+    low, high = SAFE_NORMS[solve.real]
+    return bool(low <= members[READ.index("first")].item() <= high)
+
+
 def _named(members: list[np.ndarray[Any, Any]]) -> Members:
     return {name: np.array(member) for name, member in zip(READ, members, strict=True)}
 
@@ -144,8 +152,7 @@ def _result_if_over(
     solver, linear, real = solve.solver, solve.solver._linear, solve.real
     assert linear is not None
     begun, norm, done = first.item(), true.item(), iterations.item()
-    low, high = SAFE_NORMS[real]
-    if not low <= begun <= high:
+    if not _has_safe_norm(solve, members):
         return None
     met = norm <= threshold.item()
     if (left and running.item()) or not isfinite(largest.item()) or not isfinite(norm):

@@ -168,6 +168,24 @@ def test_a_start_without_a_digit_of_the_solution_does_no_harm(on, solver, start)
     np.testing.assert_array_equal(x0, start)
 
 
+@pytest.mark.parametrize("name", ["Ir", "Multigrid"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("power", [-0.9, -0.4, 0.4, 0.9])
+def test_a_first_cycle_longer_than_the_history_claims_nothing(on, name, dtype, power):
+    # of 200 rows: the limit of 2000 iterations exceeds the history of the status
+    b = np.full(200, 10.0 ** (power * np.log10(float(np.finfo(dtype).max))), dtype)
+    A = wl.Csr(sp.diags_array(np.full(200, 30.0)).tocsr().astype(dtype), executor=on)
+    M = wl.preconditioners.Jacobi(A)
+    diverging = getattr(wl.solvers, name)(A, M=2.0 * 30.0 * M, rtol=1e-4)
+    for _ in range(2):  # the second solve has a prepared workspace
+        result = diverging.solve(b)
+        assert result.stops == [Stop.DIVERGED]
+        assert result.iterations > 0 and np.all(result.x == 0)
+    solved = getattr(wl.solvers, name)(A, M=M, rtol=1e-4).solve(b)
+    assert solved.converged
+    np.testing.assert_allclose(solved.x / b[0], 1 / 30, rtol=1e-3)
+
+
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_a_start_that_solves_a_system_of_subnormal_numbers_is_kept(on, solver):
     result = solve(on, solver, np.eye(2) * 1e-310, np.full(2, 1e-310), x0=np.ones(2))
