@@ -28,12 +28,10 @@ private:
   const PyGILState_STATE state_ = PyGILState_Ensure();
 };
 
-// Returns the result of a function of Python; its argument is passed on.
-Object result_of(const Object& function, Object argument = Object()) {
+// Returns the result of a function of Python with up to two arguments.
+Object result_of(const Object& function, Object first = Object(), Object second = Object()) {
   PyObject* const result =
-      argument.get() == nullptr
-          ? PyObject_CallNoArgs(function.get())
-          : PyObject_CallFunctionObjArgs(function.get(), argument.get(), nullptr);
+      PyObject_CallFunctionObjArgs(function.get(), first.get(), second.get(), nullptr);
   if (result == nullptr)
     throw_python_error(); // its indicator stays with this thread
   return Object::steal(result);
@@ -76,7 +74,8 @@ void RankMemory::await(int rank, const std::atomic<std::uint64_t>& number,
       continue;
     called = now;
     const Gil held;
-    result_of(look_, Object::steal(PyLong_FromLong(rank)));
+    result_of(look_, Object::steal(PyLong_FromLong(rank)),
+              Object::steal(PyFloat_FromDouble(1e-9 * static_cast<double>(now - began))));
   }
 }
 

@@ -117,9 +117,13 @@ class Health:
         self.names: set[str] = set()
         self._since: float | None = None
 
-    def look(self, rank: int) -> None:
-        """Raise MemberFailed if a rank has failed and the message of ``rank`` does not arrive."""
+    def look(self, rank: int, waited: float = 0.0) -> None:
+        """Raise MemberFailed if a rank has failed and the message of ``rank`` does not arrive.
+
+        ``waited`` are the seconds of this wait; a long one warns.
+        """
         host, now = self.host, time.perf_counter()
+        host.remind(now - waited)
         if not host.listen() and not is_alive(self.processes[rank]):
             host.heard[rank] = f"the process of rank {rank} has ended"
         if not host.heard:

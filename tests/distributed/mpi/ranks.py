@@ -70,18 +70,21 @@ def contributions(group: Any) -> None:
 
 
 def long_waits(group: Any) -> None:
-    """A rank that waits long for another one warns with the line of its call."""
+    """A rank that waits long for another one warns with the line of its call, once in a group."""
     A = wl.distribute(line(), group)
+    b = np.ones(A.local_rows)
     before, waiting.LONG_WAIT = waiting.LONG_WAIT, 0.2
-    if group.rank == group.size - 1:
-        time.sleep(1.0)
-    with warnings.catch_warnings(record=True) as seen:
-        warnings.simplefilter("always")
-        A.to_local()
+    for call in (A.to_local, lambda: wl.solve(A, b)):
+        group.host._reminded = False
+        if group.rank == group.size - 1:
+            time.sleep(1.0)
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            call()
+        if group.rank != group.size - 1:
+            assert [Path(warning.filename).name for warning in seen] == ["ranks.py"], seen
+            assert "collective" in str(seen[0].message)
     waiting.LONG_WAIT = before
-    if group.rank != group.size - 1:
-        assert [Path(warning.filename).name for warning in seen] == ["ranks.py"], seen
-        assert "collective" in str(seen[0].message)
 
 
 def multigrid(group: Any, kind: str) -> None:
