@@ -323,16 +323,14 @@ class Attempts:
             return
         if self._looks_singular(candidate, result):
             self._try_least_squares()
-        least = self.best if result is None else result
-        if least is not None and self._is_proved_least(least):
-            self.best, self.ended_by = least, Stop.LEAST_SQUARES
+        self._end_if_proved_least(result)
         if result is None:
             return
         if result.converged and self.winner is None:
             self.winner = candidate
             self._shorten(candidate, result)
         if self._is_promising(candidate, result):
-            self._try(replace(candidate, limit=None, patient=False))
+            self._end_if_proved_least(self._try(replace(candidate, limit=None, patient=False)))
         elif not candidate.repeated:
             self.done[candidate.key] = None
 
@@ -366,12 +364,15 @@ class Attempts:
             candidate.method == DIRECT or Stop.LEAST_SQUARES in result.stops
         )
 
-    def _is_proved_least(self, result: Result) -> bool:
-        """Return whether a least squares solution is the answer: the matrix is proved singular."""
-        if self.ended_by is not None or not any(key[0] == DIRECT for key in self.singular):
-            return False
+    def _end_if_proved_least(self, result: Result | None) -> None:
+        """End the attempts at a least squares solution if the matrix is proved singular."""
+        result = self.best if result is None else result
+        proved = any(key[0] == DIRECT for key in self.singular)
+        if result is None or self.ended_by is not None or not proved:
+            return
         ended = {stop for stop in result.stops if stop != Stop.CONVERGED}
-        return ended == {Stop.LEAST_SQUARES} and self._is_least(result)
+        if ended == {Stop.LEAST_SQUARES} and self._is_least(result):
+            self.best, self.ended_by = result, Stop.LEAST_SQUARES
 
     def _take_up_again(self) -> None:
         """Retry candidates that gave up, after the others failed; the most promising one first.
