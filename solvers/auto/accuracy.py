@@ -16,6 +16,7 @@ from ...core.result import Result, changed
 from ...core.vector_conversions import vector_converter
 from ...core.wording import percentage
 from ..driver.constants import outside_of_range
+from ..driver.scaling import column_norms
 from .kept import facts_of, kept_with
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ def rounding_of(A: LinOp, x: Any) -> NDArray[np.float64]:
     sizes, entries = np.abs(sides).astype(np.float64), np.abs(data).astype(np.float64)
     columns = [np.bincount(lines, entries * column[indices], A.shape[0]) for column in sizes.T]
     eps = float(np.finfo(sides.dtype).eps)
-    return np.array([eps * float(np.linalg.norm(column)) for column in columns])
+    return np.array([eps * float(column_norms(column)) for column in columns])
 
 
 def with_note_on_rows(A: LinOp, b: Any, result: Result, rtol: float) -> Result:

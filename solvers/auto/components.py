@@ -20,6 +20,7 @@ from ...core.operands import as_block, like
 from ...core.operations import ordering
 from ...core.result import AttemptRecord, Result
 from ...core.status import Stop
+from ..driver.scaling import column_norms, exponents_near_one, times_powers
 from .dense import MOST_ROWS
 from .structure import both_ways
 
@@ -148,16 +149,19 @@ def _together(
     x = np.zeros(block.shape, np.result_type(*parts))
     for piece, part in zip(pieces, parts, strict=True):
         x[piece.rows] = part
+    # squares of norms, and thresholds, may be out of range: columns are judged near one
+    exponents = exponents_near_one(block)
     norms = np.stack([np.atleast_1d(result.residual_norm) for result in results])
-    norm = np.sqrt((norms**2).sum(axis=0))
-    norm_b = np.linalg.norm(block, axis=0)
-    threshold = np.maximum(rtol * norm_b, atol)
+    norm = np.hypot.reduce(times_powers(norms, exponents), axis=0)
+    norm_b = column_norms(times_powers(block, exponents))
+    threshold = np.maximum(rtol * norm_b, times_powers(np.array(atol), exponents))
     stops: list[Stop] = []
     for column in range(block.shape[1]):
         failed = [r.stops[column] for r in results if r.stops[column] != Stop.CONVERGED]
         met = not failed or norm[column] <= threshold[column]
         others = [stop for stop in failed if stop != Stop.LEAST_SQUARES]
         stops.append(Stop.CONVERGED if met else (others or failed)[0])
+    norm, norm_b, threshold = (times_powers(v, -exponents) for v in (norm, norm_b, threshold))
     attempts: list[AttemptRecord] = []
     for result in results[:SHOWN]:
         attempts += result.attempts

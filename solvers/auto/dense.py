@@ -15,6 +15,7 @@ from ...core.operands import as_block, like
 from ...core.result import AttemptRecord, Result
 from ...core.status import Stop
 from ...core.stopping import AbsoluteResidual, Norms, RelativeResidual
+from ..driver.scaling import column_norms
 from .accuracy import about_error
 from .candidates import DIRECT
 from .costs import factor_constants, rates_of
@@ -214,7 +215,7 @@ class SmallMatrix:
 
     def error(self, x: Numbers, residual_norm: Numbers) -> float:
         """Return the estimated relative error of the worst column of a solution."""
-        length = np.linalg.norm(x, axis=0)
+        length = column_norms(x)
         known = length > 0
         backward = residual_norm[known] / (self.size * length[known])
         eps = float(np.finfo(x.dtype).eps)
@@ -395,7 +396,7 @@ def shortest_of_small(A: LinOp, b: Any, rtol: float, atol: float) -> Result | No
     if system is None or not usable or system.matrix.is_regular_to_precision:
         return None
     try:
-        with one_thread():
+        with np.errstate(all="ignore"), one_thread():
             solution = system.matrix.shortest(system.b, system.dtype)
     except np.linalg.LinAlgError:  # the singular values do not converge
         return None

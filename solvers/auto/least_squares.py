@@ -13,7 +13,7 @@ from ...core.formats import Csr, Matrix
 from ...core.operands import as_block, like
 from ...core.result import Result
 from ...core.status import Stop
-from ..driver.scaling import norms
+from ..driver.scaling import column_norms, norms
 from ..least_squares.lsmr import Lsmr
 from .costs import rates_of
 from .one_thread import one_thread, threads_of_scipy
@@ -190,12 +190,6 @@ def dense_shortest(A: Matrix, block: Numbers, dtype: Any) -> ShortestSolution:
         norm = column_norms(sides / size - matrix @ kept) * size
         lost = ~(column_norms(kept - x) <= LARGEST_ROUNDING * column_norms(x))
     return ShortestSolution(rounded, np.where(lost, np.nan, norm), int(rank))
-
-
-def column_norms(columns: Numbers) -> Numbers:
-    """Return the norms of columns on the host, also if their squares are out of range."""
-    size = _sizes(columns)
-    return np.linalg.norm(columns / size, axis=0) * size
 
 
 def _sizes(columns: Numbers) -> Numbers:

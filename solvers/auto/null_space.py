@@ -19,6 +19,7 @@ from ...core.operands import as_block, like
 from ...core.result import Result
 from ...core.status import Stop
 from ...core.wording import counted, percentage
+from ..driver.scaling import column_norms, exponents_near_one, times_powers
 from .attempts import LEAST, SHORTEST
 from .kept import facts_of, kept_with
 from .methods import RequestedMethod
@@ -54,14 +55,16 @@ class ConstantNullSpace:
 
     def means(self, block: Numbers) -> Numbers:
         """Return the projection of a block onto the null space: the mean over each component."""
-        parts = [self._mean(np.ascontiguousarray(column)) for column in block.T]
-        return np.stack(parts, axis=1) if parts else block
+        exponents = exponents_near_one(block)  # sums of large numbers overflow
+        parts = [self._mean(np.ascontiguousarray(c)) for c in times_powers(block, exponents).T]
+        means = np.stack(parts, axis=1) if parts else block
+        return times_powers(means, -exponents).astype(block.dtype)
 
     def _mean(self, column: Numbers) -> Numbers:
         sums = np.bincount(self.labels, column.real, self.sizes.size)
         if np.iscomplexobj(column):
             sums = sums + 1j * np.bincount(self.labels, column.imag, self.sizes.size)
-        means: Numbers = (sums / self.sizes)[self.labels].astype(column.dtype)
+        means: Numbers = (sums / self.sizes)[self.labels]
         return means
 
 
@@ -134,21 +137,27 @@ def solve_projected(
         verdict says so.
     """
     block = np.asarray(A.executor.to_host(as_block(A.executor, b, A.shape[0], "b")))
-    left_over = null.means(block)
-    size, left = np.linalg.norm(block, axis=0), np.linalg.norm(left_over, axis=0)
-    threshold = np.maximum(rtol * size, atol)
+    # squares, and thresholds, may be out of range: columns are judged near one
+    exponents = exponents_near_one(block)
+    near = times_powers(block, exponents)
+    outside = null.means(near)
+    size, left = column_norms(near), column_norms(outside)
+    threshold = np.maximum(rtol * size, times_powers(np.array(atol), exponents))
     start = np.zeros(block.shape, block.dtype)
     # fractions of the thresholds, so that both parts together meet the tolerance
-    least = float(np.min(threshold[threshold > 0], initial=np.inf))
+    limits = times_powers(threshold, -exponents)
+    least = float(np.min(limits[limits > 0], initial=np.inf))
     atol = 0.8 * least if np.isfinite(least) else atol
-    result = solve(block - left_over, start, rtol=0.8 * rtol, atol=atol)
+    inside = times_powers(near - outside, -exponents).astype(block.dtype)
+    result = solve(inside, start, rtol=0.8 * rtol, atol=atol)
     x = np.asarray(result.x) - null.means(np.asarray(result.x))
-    norm = np.hypot(np.atleast_1d(result.residual_norm), left)
+    norm = np.hypot(times_powers(np.atleast_1d(result.residual_norm), exponents), left)
     unmet = left > COMPATIBLE * threshold
     stops = [
         Stop.LEAST_SQUARES if bad and stop == Stop.CONVERGED else stop
         for bad, stop in zip(unmet, result.stops, strict=True)
     ]
+    norm, threshold, b_norms = (times_powers(v, -exponents) for v in (norm, threshold, size))
     worst = float((left / np.where(size > 0, size, 1.0)).max(initial=0.0))
     notes = _notes(result, null, worst if unmet.any() else 0.0, bool(unmet.all()))
     attempts = list(result.attempts)
@@ -164,7 +173,7 @@ def solve_projected(
         residual_norm=float(norm[0]) if one else norm,
         residuals=result.residuals[:, 0] if one else result.residuals,
         threshold=float(threshold[0]) if one else threshold,
-        norm_of_b=float(size[0]) if one else size,
+        norm_of_b=float(b_norms[0]) if one else b_norms,
         is_shortest=null.is_whole,
         error=None if result.solver == BY_FACTORS else result.error,
         attempts=attempts,

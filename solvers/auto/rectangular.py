@@ -15,7 +15,7 @@ from ...core.linop import LinOp
 from ...core.operands import as_block, like
 from ...core.result import AttemptRecord
 from ...core.status import Stop
-from ..driver.scaling import norms
+from ..driver.scaling import column_norms, norms
 from ..least_squares.base import COLUMNS
 from ..least_squares.lsmr import Lsmr
 from ..least_squares.result import LeastSquaresResult
@@ -24,7 +24,6 @@ from .least_squares import (
     LARGEST_TOLERANCE,
     LEAST_TOLERANCE,
     TOLERANCE_PART,
-    column_norms,
     dense_shortest,
     fits_densely,
 )

@@ -85,9 +85,9 @@ def largest_values(executor: Executor, block: Array) -> Numbers:
 
 def norms(executor: Executor, block: Array) -> Numbers:
     """Return the norm of each column, also for extreme values; NaN or Inf if the column has one."""
-    column_norms = column_values(executor, vector.norm, block)
+    found = column_values(executor, vector.norm, block)
     low = LEAST_NORM[real_dtype(block.dtype)]
-    extreme = np.flatnonzero(~((column_norms >= low) & np.isfinite(column_norms)))
+    extreme = np.flatnonzero(~((found >= low) & np.isfinite(found)))
     for c in map(int, extreme):
         one = executor.copy(column(block, c))
         largest = largest_values(executor, one)[0]
@@ -95,8 +95,8 @@ def norms(executor: Executor, block: Array) -> Numbers:
             factor = np.array([power_of_two(largest)])
             scale_columns(executor, one, exponents_of(factor))
             with np.errstate(over="ignore"):
-                column_norms[c] = column_values(executor, vector.norm, one)[0] / factor[0]
-    return column_norms
+                found[c] = column_values(executor, vector.norm, one)[0] / factor[0]
+    return found
 
 
 def power_of_two(largest: float) -> float:
@@ -205,13 +205,35 @@ def near_one(block: Numbers) -> Numbers:
     block : ndarray, shape (n,) or (n, k)
         Each column has its own power. A column of zeros, or one with a number that is not finite,
         is not scaled.
+
+    Returns
+    -------
+    ndarray
+        The scaled columns, in double precision.
     """
+    return times_powers(block, exponents_near_one(block))
+
+
+def exponents_near_one(block: Numbers) -> Numbers:
+    """Return the exponents of the powers of two by which :func:`near_one` multiplies columns."""
     parts = (block.real, block.imag) if np.iscomplexobj(block) else (block,)
     largest = np.max([np.abs(part).max(axis=0, initial=0.0) for part in parts], axis=0)
     usual = np.isfinite(largest) & (largest > 0)
-    exponents = -np.frexp(np.where(usual, largest, 1.0))[1]
+    return np.asarray(-np.frexp(np.where(usual, largest, 0.5))[1])
+
+
+def times_powers(block: Numbers, exponents: Numbers) -> Numbers:
+    """Return columns on the host, in double precision, times powers of two; they may overflow."""
     first = exponents // 2  # in two steps: the factor of a subnormal number is out of range
-    return np.asarray(block * 2.0**first * 2.0 ** (exponents - first))
+    with np.errstate(over="ignore", under="ignore"):
+        return np.asarray(block * 2.0**first * 2.0 ** (exponents - first))
+
+
+def column_norms(block: Numbers) -> Numbers:
+    """Return the norms of columns on the host, also if their squares are out of range."""
+    exponents = exponents_near_one(block)
+    sizes = np.linalg.norm(times_powers(block, exponents), axis=0)
+    return times_powers(sizes, -exponents)
 
 
 def products_near_one(operator: LinOp, *vectors: Numbers) -> list[Numbers]:

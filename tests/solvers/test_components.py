@@ -6,9 +6,9 @@ import scipy.sparse as sp
 
 import wollemi as wl
 from wollemi.core.status import Stop
-from wollemi.solvers.auto.components import is_connected, pieces_of
+from wollemi.solvers.auto.components import is_connected, pieces_of, solve_components
 
-from .conftest import poisson
+from .conftest import DTYPES, poisson
 from .test_accuracy import chain
 from .test_singular_systems import neumann
 
@@ -55,3 +55,29 @@ def test_a_singular_component_has_its_own_verdict(on, rng):
     assert result.converged
     result = wl.solve(wl.Csr(S, executor=on), rng.standard_normal(S.shape[0]), rtol=1e-8)
     assert not result.converged and result.stops == [Stop.LEAST_SQUARES]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("part", [-0.9, -0.6, 0.0, 0.6, 0.9])
+@pytest.mark.filterwarnings("error")
+def test_components_are_judged_together_at_any_size_of_b(on, dtype, part, rng):
+    S = mixed(rng, poisson(20)).astype(dtype)
+    b = (rng.standard_normal(S.shape[0]) * float(np.finfo(dtype).max) ** part).astype(dtype)
+
+    def solve(A, b, *, rtol, atol):
+        return wl.solvers.Gmres(A, rtol=1e-6, maxiter=8).solve(b)
+
+    def together(rtol):
+        return solve_components(wl.Csr(S, executor=on), b, solve, rtol, 0.0, False)
+
+    wide = np.clongdouble if np.iscomplexobj(b) else np.longdouble
+    length = np.sqrt(np.sum(np.abs(b.astype(wide)) ** 2))
+    unmet = together(1e-6)
+    assert unmet.stops == [Stop.MAX_ITERATIONS] and unmet.threshold > 0
+    residual = b.astype(wide) - S.toarray().astype(wide) @ unmet.x.astype(wide)
+    size = np.sqrt(np.sum(np.abs(residual) ** 2))
+    np.testing.assert_allclose(unmet.norm_of_b / length, 1, rtol=1e-6)
+    np.testing.assert_allclose(unmet.residual_norm / size, 1, rtol=1e-5)
+    # one piece misses its own tolerance, but all together meet it
+    met = together(1.001 * float(size / length))
+    assert met.converged and not unmet.converged

@@ -11,7 +11,7 @@ from wollemi.solvers.auto.attempts import Attempts
 from wollemi.solvers.auto.candidates import Candidate
 from wollemi.solvers.auto.singular import why_singular
 
-from .conftest import poisson
+from .conftest import DTYPES, poisson
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
@@ -317,3 +317,24 @@ def test_a_least_squares_solution_of_a_proved_singular_matrix_ends_the_attempts(
     assert [each.reason for each in result.attempts].count("least squares") == 1
     x = np.linalg.lstsq(S.toarray(), b, rcond=None)[0]
     np.testing.assert_allclose(result.residual_norm, np.linalg.norm(b - S @ x), rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("part", [-0.97, -0.7, 0.7, 0.97])
+@pytest.mark.parametrize("columns", [None, 2])
+@pytest.mark.filterwarnings("error")
+def test_the_verdict_on_a_laplacian_does_not_depend_on_the_size_of_b(on, dtype, part, columns, rng):
+    S = neumann(6).astype(dtype)
+    size = float(np.finfo(dtype).max) ** part
+    inside, outside = rng.standard_normal((2, 36) if columns is None else (2, 36, columns))
+    inside -= inside.mean(axis=0)
+    rtol, A = 1e-4, wl.Csr(S, executor=on)
+    solved = wl.solve(A, (inside * size).astype(dtype), rtol=rtol)
+    assert solved.converged
+    x = np.asarray(solved.x).astype("c16" if np.iscomplexobj(S) else float) / size
+    np.testing.assert_allclose(S @ x, inside, atol=2 * rtol * np.linalg.norm(inside))
+    result = wl.solve(A, (outside * size).astype(dtype), rtol=rtol)
+    assert result.stops == [Stop.LEAST_SQUARES] * (columns or 1)
+    expected = 6 * np.abs(outside.mean(axis=0)) * size
+    np.testing.assert_allclose(result.residual_norm, expected, rtol=1e-2)
+    np.testing.assert_allclose(result.norm_of_b, np.linalg.norm(outside, axis=0) * size, rtol=1e-3)
