@@ -157,8 +157,6 @@ def test_the_page_of_algorithms_is_current():
     "page", [*PAGES, *TUTORIALS, ROOT / "CONTRIBUTING.md"], ids=lambda p: p.name
 )
 def test_links_lead_somewhere(page):
-    # the first page of the site is written for the folder above
-    folder = ROOT if page.name == "index.md" else page.parent
     for target in re.findall(r"\]\(([^)#]+)", page.read_text()):
         if "://" not in target:
-            assert (folder / target).exists(), f"{page.name} links to {target}"
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"

@@ -115,9 +115,11 @@ DIFFERENCES: dict[str, dict[str, str]] = {
         "TestGCROTMK::test_preconditioner": "the verdict takes a product with A",
         "TestGCROTMK::test_CU": "products that make C of U anew and the verdict's are counted",
         "TestGCROTMK::test_truncate": "the oldest vector is replaced: 'smallest' is refused",
+        "TestGCROTMK::test_nans": "a matrix with NaN is refused, where SciPy returns info=1",
     },
     "test_scipy_lgmres": {
         "TestLGMRES::test_outer_v": "corrections come after the Krylov vectors: others are refused",
+        "TestLGMRES::test_nans": "a matrix with NaN is refused, where SciPy returns info=1",
     },
     "test_scipy_eigen": {
         "test_nonhermitian_warning": "SciPy warns; here a matrix that is not Hermitian is refused",
