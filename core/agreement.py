@@ -104,8 +104,8 @@ def require_equal_vectors(sums: list[Checksum | None], name: str) -> None:
     if differing:
         raise GroupMismatch(
             f"{name}: a whole vector is the same on every rank, and the values of rank "
-            f"{listed_numbers(differing)} differ from those of rank 0; make it on one rank and "
-            f"send it to the others, or pass each rank's own rows: A.scatter({name})"
+            f"{listed_numbers(differing)} differ from the values of rank 0; make it on one rank "
+            f"and send it to the others, or pass each rank's own rows: A.scatter({name})"
         )
 
 

@@ -38,9 +38,9 @@ def operator_from(operator: Any, executor: Executor | str | None = None) -> Line
     Parameters
     ----------
     operator : object
-        A ``scipy.sparse.linalg.LinearOperator``, whose functions map NumPy arrays, or arrays of its
-        ``xp``; or another object with SciPy's method names, whose functions map native arrays of
-        the executor.
+        A ``scipy.sparse.linalg.LinearOperator``: its functions map NumPy arrays, or arrays of its
+        ``xp``. Or another object with SciPy's method names: its functions map native arrays of the
+        executor.
     executor : Executor or str, optional
         The executor that applies the operator. By default it is the GPU for an operator on CuPy
         arrays, and the default executor for others.

@@ -76,7 +76,7 @@ class SharedFile:
             self.memory = _mapped(descriptor, size)
             begin(self.memory)
             unfinished.rename(path)
-        except BaseException:
+        except BaseException:  # also on Ctrl-C, remove the incomplete file
             unfinished.unlink()
             raise
         finally:

@@ -66,7 +66,7 @@ class WatchedValues:
     _is_representative: bool = False
 
     def _follow_writes(self) -> None:
-        """Treat values that differ from those of the last solve as ``update_values`` does."""
+        """Treat values that changed since the last solve as ``update_values`` does."""
         data = self.__dict__.get("data")
         if type(data) is not np.ndarray or self._is_representative:
             return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ...core.settings import Settings
@@ -111,8 +112,7 @@ class Pool:
         steady = first.method in ("cg", "minres")
         self.asks = make.on_host and (steady or not self._small_matrix)
         self._estimate_first()
-        self.candidates = [self.first]
-        self.candidates += self._early_multigrid()
+        self.candidates = [self.first, *self.early_multigrid]
         #: Whether the first candidate is skipped for another one.
         self.hopeless = self._is_hopeless()
         # BiCGSTAB with Jacobi is quick for a triangular matrix without zeros on the diagonal
@@ -166,12 +166,13 @@ class Pool:
         """Return the iteration limit of a first candidate that is not stopped by time."""
         times = TIMES_OF_SMALL_FACTORS if self._small_matrix else TIMES_OF_LARGE_FACTORS
         limit = max(int(times * self._small().expected / first.per_iteration), LEAST_ITERATIONS)
-        if first.trusted and self._early_multigrid():
+        if first.trusted and self.early_multigrid:
             limit = max(int(TIMES_OF_EXPECTED_ON_DEVICE * first.iterations), LEAST_ITERATIONS)
         whole = first.options.get("restart", 0) >= self.A.shape[0]
         return max(limit, 2 * self.A.shape[0]) if whole else limit
 
-    def _early_multigrid(self) -> list[Candidate]:
+    @cached_property
+    def early_multigrid(self) -> list[Candidate]:
         """Return multigrid for diffusion on a device, where no clock stops CG."""
         if self.make.on_host or self.A.shape[0] < ONE_KERNEL_ROWS:
             return []
@@ -183,9 +184,7 @@ class Pool:
     @property
     def has_early_multigrid(self) -> bool:
         """Whether multigrid may come next without a structural analysis, which the host makes."""
-        return not self.ready and any(
-            each.label == "amg" and each.key not in self._taken for each in self.candidates
-        )
+        return not self.ready and any(each.key not in self._taken for each in self.early_multigrid)
 
     def prepare(self) -> None:
         """Create the other candidates; analyze the structure if the matrix is not small."""
